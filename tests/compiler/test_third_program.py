@@ -83,6 +83,31 @@ def test_values():
     assert "If there are few, filter wg.errors.ProgramsWarning." in text
 
 
+def test_numbers_in_a_tree_are_told_how_they_are_arrays():
+    optimizer = wg.optim.Adam(wg.optim.Cosine(0.1, 100))
+    update = wg.compile(lambda x, s, n: optimizer.update(x, x, n, s)[0])
+    x = np.ones(3)
+    state = optimizer.init(x)
+    calls = (lambda i=i: update(x, optimizer.scalars(i), state) for i in range(1, 5))
+    (text,) = warned(*calls)
+    now, before = optimizer.scalars(3), optimizer.scalars(2)
+    changed = [repr(now[key]) for key in now if now[key] != before[key]]
+    assert f"argument 's' has {', '.join(changed)} and had" in text
+    assert "Pass wg.tree.arrays(s), whose numbers are arrays." in text
+    calls = (
+        lambda i=i: update(x, wg.tree.arrays(optimizer.scalars(i)), state) for i in range(1, 5)
+    )
+    assert not warned(*calls)
+
+
+def test_settings_of_layers_and_texts_in_a_tree_are_no_arrays():
+    rates, texts = [wg.nn.Dropout(i / 10) for i in range(1, 5)], ["a", "bc", "def"]
+    for held in (rates, texts):
+        f = wg.compile(lambda x, c: x * 2)
+        (text,) = shapes(lambda c, f=f: f(np.ones(3), {"c": c}), *held)
+        assert "Pass a number as an argument of its own, or an array." in text
+
+
 def test_static_arguments_are_meant():
     f = wg.compile(lambda x, k: x * k, static="k")
     assert not warned(*(lambda k=k: f(np.ones(3), k) for k in range(6)))

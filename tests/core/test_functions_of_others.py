@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import scipy.integrate
 import scipy.linalg
+import scipy.optimize
 import scipy.special
 import scipy.stats
 
@@ -96,3 +97,38 @@ def inverse(x):
 )
 def test_what_is_written_instead_computes_the_same(instead, written):
     np.testing.assert_allclose(instead, written, rtol=1e-12)
+
+
+def _root(a):
+    return scipy.optimize.brentq(lambda t: t**3 - a, 0.0, 5.0)
+
+
+@pytest.mark.parametrize("way", [wg.grad, wg.compile, wg.vmap])
+def test_a_search_of_scipy_is_named_where_it_asks_for_numbers(way):
+    with pytest.raises(TraceError) as found:
+        way(_root)(np.ones(2) if way is wg.vmap else np.array(2.0))
+    assert str(found.value).startswith("scipy.optimize.brentq: given a Tensor")
+    assert "wg.while_loop" in str(found.value)
+
+
+def test_a_branch_of_a_function_that_scipy_calls_is_the_users():
+    def f(a):
+        return scipy.optimize.brentq(lambda t: t if a > 0 else -t, -1.0, 5.0)
+
+    with pytest.raises(TraceError, match=r"^bool: .*wg\.where"):
+        wg.compile(f)(np.array(2.0))
+
+
+def test_an_item_of_a_list_is_told_to_be_stacked_and_sizes_are_not():
+    layers = [wg.nn.Linear(3, 3, seed=i) for i in range(3)]
+    x = np.array([0.0, 2.0, 1.0], np.float32)
+    for items in (layers, tuple(layers), wg.nn.Sequential(*layers)):
+        with pytest.raises(TraceError, match=r"wg\.stack\(\[f\(x\) for f in layers\]\)\[i\]"):
+            wg.compile(lambda x, items=items: items[wg.argmax(x)](x))(x)
+    stacked = wg.compile(lambda x: wg.stack([f(x) for f in layers])[wg.argmax(x)])
+    np.testing.assert_allclose(stacked(x), layers[1](x), rtol=1e-6)
+    taken = wg.compile(lambda x: wg.take(wg.stack([1.0, 2.0, 3.0]), wg.argmax(x), axis=0))
+    assert taken(x) == 2.0
+    for f in (lambda x: layers[: wg.argmax(x)], lambda x: wg.zeros(wg.argmax(x))):
+        with pytest.raises(TraceError, match="keep sizes plain numbers"):
+            wg.compile(f)(x)

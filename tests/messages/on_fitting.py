@@ -217,6 +217,7 @@ CASES: dict[str, Callable[[], Any]] = {
     "metrics: a column for each class": lambda: metrics.accuracy(np.eye(2), np.eye(2)),
     "metrics: several labels in a row": lambda: metrics.f1(LABELS, np.zeros((4, 3))),
     "metrics: other rows": lambda: metrics.accuracy(Y, np.ones((3, 2))),
+    "metrics: classes at all times": lambda: metrics.accuracy(np.ones((4, 5)), np.ones((4, 5, 2))),
     "metrics: targets and predictions exchanged": lambda: metrics.accuracy(Y / 3 + 0.1, Y > 1),
     "metrics: texts and numbers": lambda: metrics.accuracy(np.array(["a", "b"]), np.arange(2)),
     "metrics: classes that have no column": lambda: metrics.accuracy(np.arange(4), np.ones((4, 3))),

@@ -98,6 +98,9 @@ CASES: dict[str, Callable[[], Any]] = {
     "TrainStep.run: means among the data": lambda: step().run(
         np.resize(X, (8, 2)), X.mean(axis=0), batch_size=2
     ),
+    "TrainStep.run: times among the data": lambda: step().run(
+        np.resize(X, (8, 5)), np.arange(5.0), batch_size=2
+    ),
     "TrainStep.bind: a static argument that the function has not": lambda: step().bind(
         lambda w, x, n: x, static="k"
     ),

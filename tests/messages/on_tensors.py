@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import scipy.optimize
 import scipy.sparse
 import scipy.special
 from sklearn.metrics import median_absolute_error
@@ -98,6 +99,7 @@ PYTHON: dict[str, Callable[[], Any]] = {
     "tolist: differentiated": lambda: differentiated(lambda x: sum(x.tolist())),
     "format: traced": lambda: traced(lambda x: f"{x:.3f}"),
     "index: traced": lambda: traced(lambda i: [1, 2, 3][i], np.int64(1)),
+    "index: an end of a list, traced": lambda: traced(lambda i: [1, 2, 3][:i], np.int64(1)),
     "index: a range, traced": lambda: traced(lambda n: range(n), np.int64(3)),
     "len: a number, traced": lambda: traced(lambda x: len(x), np.ones(())),
     "pickle: differentiated": lambda: differentiated(lambda x: pickle.dumps(x)),
@@ -168,6 +170,9 @@ NUMPY: dict[str, Callable[[], Any]] = {
     "Tensor: a method of another library, traced": lambda: traced(lambda x: x.view(-1)),
     "scipy.special: a ufunc, traced": lambda: traced(lambda x: scipy.special.exp1(x)),
     "scipy.special: a function, traced": lambda: traced(lambda x: scipy.special.softmax(x)),
+    "scipy.optimize: a root, traced": lambda: traced(
+        lambda x: scipy.optimize.brentq(lambda t: t**3 - x[0], 0.0, 5.0)
+    ),
     "matmul: a sparse operand, traced": lambda: traced(
         lambda x: x @ scipy.sparse.csr_matrix(square), square
     ),

@@ -241,7 +241,7 @@ RUNNING: dict[str, Callable[[], Any]] = {
     "TrainStep.run: no data": lambda: step().run(batch_size=2),
     "TrainStep.run: lists": lambda: step().run(X.tolist(), Y.tolist(), batch_size=2),
     "TrainStep.run: empty data": lambda: step().run(X[:0], Y[:0], batch_size=2),
-    "TrainStep.run: data of two lengths": lambda: step().run(X, Y[:3], batch_size=2),
+    "TrainStep.run: data of two lengths": lambda: step().run(X, Y[:2], batch_size=2),
     "TrainStep.run: batch_size": lambda: step().run(X, Y, batch_size=0),
     "TrainStep.run: a batch larger than the data": lambda: step().run(X, Y, batch_size=5),
     "TrainStep.run: epochs": lambda: step().run(X, Y, batch_size=2, epochs=-1),

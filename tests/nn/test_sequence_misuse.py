@@ -92,3 +92,68 @@ def dropping_torch(model, weights):
 
 def dropping_file(model, path):
     wg.load(path, like=model)
+
+
+def _bound_prompt(dims=None):
+    """A bound function that takes a prompt into a cache, and which shapes it was recorded with."""
+    block, seen = nn.TransformerBlock(8, 2, causal=True, seed=0), []
+    step = wg.TrainStep(lambda m, x: wg.mean(m(x) ** 2), block, wg.optim.SGD(0.1))
+
+    def prompt(m, x, cache):
+        seen.append(x.shape)
+        return m.extend(x, cache)
+
+    return block, step.bind(prompt, dims=dims), seen
+
+
+def _warned(call, given):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for each in given:
+            call(each)
+    return [str(each.message) for each in caught]
+
+
+def test_prompts_of_several_lengths_are_open_as_the_warning_says():
+    x = np.random.default_rng(0).normal(size=(4, 20, 8)).astype(np.float32)
+    block, prompt, _ = _bound_prompt()
+    plain = [prompt(x[:, :n], block.cache(32, batch=4))[0] for n in (3, 5)]
+    (text,) = _warned(lambda n: prompt(x[:, :n], block.cache(32, batch=4)), (7, 9))
+    assert "dims={'x': {1: wg.Dim('n')}}" in text
+    block, prompt, seen = _bound_prompt({"x": {1: wg.Dim("n")}})
+    found = []
+    assert not _warned(
+        lambda n: found.append(prompt(x[:, :n], block.cache(32, batch=4))[0]), (3, 5, 7, 9, 11)
+    )
+    assert [str(shape[1]) for shape in seen] == ["n"] * len(seen)
+    assert all(map(np.array_equal, found, plain))
+
+
+def test_caches_of_other_rooms_are_told_to_have_one():
+    x = np.ones((4, 3, 8), np.float32)
+    block, prompt, _ = _bound_prompt()
+    (text,) = _warned(lambda room: prompt(x, block.cache(room, batch=4)), (8, 9, 10, 11))
+    assert "'cache.keys' has shape (10, 4, 2, 4) and had (9, 4, 2, 4)" in text
+    assert "Make all caches with one room" in text
+    block, prompt, _ = _bound_prompt()
+    (text,) = _warned(lambda rows: prompt(x[:rows], block.cache(8, batch=rows)), (1, 2, 3, 4))
+    assert "one room" not in text  # these differ in their rows
+
+
+@pytest.mark.parametrize("make", [nn.GRU, nn.LSTM, nn.RNN, nn.Mamba, nn.S4D])
+def test_a_smaller_last_batch_beside_a_state_for_each_row_is_told_what_leaves_it_out(make):
+    layer = make(4, 4) if make in (nn.GRU, nn.LSTM, nn.RNN) else make(4)
+    x = np.random.default_rng(0).normal(size=(12, 4)).astype(np.float32)
+
+    def loss(m, state, x):
+        outputs = m.step(x, state)
+        value = wg.mean(wg.tree.leaves(outputs)[0] ** 2)
+        return value, outputs if make in (nn.GRU, nn.LSTM, nn.RNN) else outputs[1]
+
+    step = wg.TrainStep(loss, layer, wg.optim.SGD(0.1), state=layer.initial_state(5))
+    with pytest.raises(ShapeError, match=r"initial_state.*; in a run .* drop_last=True leaves out"):
+        step.run(x, batch_size=5)
+    step.run(x, batch_size=5, drop_last=True)
+    with pytest.raises(ShapeError) as found:
+        step(x[:, :3])
+    assert "drop_last" not in str(found.value)

@@ -250,3 +250,16 @@ def test_what_is_said_to_write_inside_gives_what_the_metric_gives():
         assert float(eval(written, given)) == pytest.approx(
             getattr(metrics, name)(true, prediction)
         )
+
+
+@pytest.mark.parametrize("name", ["accuracy", "balanced_accuracy", "f1"])
+@pytest.mark.parametrize("scores", [SCORES, SAID])
+def test_classes_at_all_times_are_told_how_they_are_measured(name, scores):
+    y, p = CLASSES.reshape(12, 5), scores.reshape(12, 5, *scores.shape[1:])
+    with pytest.raises(wg.errors.ShapeError, match=r"wg\.train\.fit metrics=\{'") as found:
+        getattr(metrics, name)(y, p)
+    _, _, written = str(found.value).partition("metrics=")
+    measured = eval(written.removesuffix("."), {"wg": wg})[name](y, p)
+    assert measured == getattr(metrics, name)(CLASSES, scores)
+    with pytest.raises(wg.errors.ShapeError, match=r"Reshape them\.$"):
+        getattr(metrics, name)(y, p[:, :3])

@@ -32,6 +32,32 @@ def test_a_network_whose_arrays_have_as_many_rows_is_no_data_to_cut():
         step.run(teacher, np.ones((32, 8), np.float32), batch_size=8)
 
 
+@pytest.mark.parametrize(
+    ("arrays", "told"),
+    [
+        ({"y": (20, 11), "t": (11,)}, "t"),  # times beside series
+        ({"t": (11,), "y": (5, 11)}, "t"),  # of which there are more than series
+        ({"y": (20, 11, 2), "z": (20,), "t": (11,)}, "t"),
+        ({"a": (3, 3), "x": (6,)}, "a"),  # a matrix beside rows
+        ({"x": (8, 3), "y": (8,), "s": (1,)}, "s"),
+    ],
+)
+def test_an_array_that_each_batch_needs_whole_is_no_data_to_cut(arrays, told):
+    step = wg.TrainStep(lambda w, *_: w**2, np.array(0.5), wg.optim.SGD(0.1))
+    made = [np.ones(shape) for shape in arrays.values()]
+    names = [*arrays]
+    at = names.index(told)
+    with pytest.raises(ShapeError, match=rf"If .*{at}.* is no data.*reads from outside.*cut them"):
+        step.run(*made, batch_size=2)
+
+
+@pytest.mark.parametrize("shapes", [((20, 3), (19,)), ((20, 20), (19,)), ((6, 4), (5, 4))])
+def test_data_of_which_some_rows_are_missing_are_cut(shapes):
+    step = wg.TrainStep(lambda w, x, y: w**2, np.array(0.5), wg.optim.SGD(0.1))
+    with pytest.raises(ShapeError, match=r"row of every array. Cut them to one length\.$"):
+        step.run(*map(np.ones, shapes), batch_size=2)
+
+
 def test_parameters_in_a_dict_are_told_from_data_of_different_lengths():
     def loss(w, batch, y):
         return wg.sum(w) * wg.mean(batch["a"]) * wg.mean(y)

@@ -168,6 +168,42 @@ def test_logarithms_in_the_place_of_probabilities_are_named():
     assert [each.category for each in warned(step)] == [TargetsWarning]
 
 
+def _of_teacher(p):
+    """What is told of kl_div with such a p of the teacher's logits, by a step."""
+    teacher = wg.nn.Linear(3, 3, dtype=np.float64, seed=5)
+
+    def loss(m, x, logits):
+        return wg.kl_div(wg.log_softmax(m(x)), p(teacher(x), logits))
+
+    model = wg.nn.Linear(3, 3, dtype=np.float64)
+    step = stepped(loss, model, X, X - X.mean(), nonfinite="ignore")
+    return [each.category for each in warned(step)]
+
+
+@pytest.mark.parametrize(
+    "p", [lambda z, _: z, lambda z, _: z / 2.0, lambda z, _: wg.stop_gradient(z), lambda _, y: y]
+)
+def test_logits_in_the_place_of_probabilities_are_named(p):
+    assert _of_teacher(p) == [TargetsWarning]
+
+
+CHAIN = np.array([[0.9, 0.1, 0.0], [0.2, 0.6, 0.2], [0.0, 0.1, 0.9]])
+
+
+@pytest.mark.parametrize(
+    "p",
+    [
+        lambda z, _: wg.softmax(z),
+        lambda _, y: wg.softmax(y / 2.0),
+        lambda z, _: wg.softmax(z) @ CHAIN,
+        lambda z, _: 0.9 * (wg.softmax(z) @ CHAIN) + np.full(3, 0.1 / 3),
+        lambda z, _: wg.softmax(z) - 1e-9,  # which rounding gives
+    ],
+)
+def test_probabilities_of_a_teacher_are_let_pass(p):
+    assert _of_teacher(p) == []
+
+
 def test_classes_of_kl_div_that_are_summed_again_before_the_mean_are_named():
     def loss_of(reduced):
         def loss(m, x, p):

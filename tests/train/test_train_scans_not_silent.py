@@ -1,11 +1,13 @@
 """Recurrent layers in the loss of a training step that go from row to row: it says so."""
 
+import re
+
 import numpy as np
 import pytest
 
 import wengert as wg
 from train.warned_steps import Y, stepped, warned
-from wengert.errors import ScannedRowsWarning
+from wengert.errors import ScannedRowsWarning, SummedRowsWarning
 
 SEQUENCES = np.random.default_rng(2).standard_normal((8, 5, 3))  # (batch, time, in)
 FLOAT = {"dtype": np.float64, "seed": 0}
@@ -365,3 +367,58 @@ def test_a_carried_state_in_batches_of_time_is_told_to_keep_the_order():
     assert "keep the order of the rows, shuffle_seed=None" in str(told.message)
     assert "swap it before the run" not in str(told.message)
     assert fit(shuffle_seed=None) == []
+
+
+SERIES = np.cumsum(np.random.default_rng(2).standard_normal(48))
+
+
+def filtered(w, y):
+    return wg.mean(wg.scan(lambda m, o: (m + wg.sigmoid(w) * (o - m), (o - m) ** 2), 0.0, y)[1])
+
+
+def lagged(w, y):
+    return wg.mean((y[1:] - w * y[:-1]) ** 2)
+
+
+def told_in_evaluate(f, loss=filtered, size=12):
+    step = wg.TrainStep(loss, np.array(0.3), wg.optim.SGD(0.1))
+    assert not warned(lambda: step.run(SERIES, batch_size=12))  # whose batches may be windows
+    return warned(lambda: step.evaluate(f, SERIES, batch_size=size))
+
+
+@pytest.mark.parametrize(
+    ("f", "name"),
+    [
+        (filtered, "scan"),
+        (lagged, r"getitem: x\[1:\] beside x\[:-1\]"),
+        (lambda w, y: wg.mean(wg.cumsum(w * y)), "cumsum"),
+        (lambda w, y: wg.mean(wg.linear_recurrence(0.9, w * y, reverse=True)), "linear_recurrence"),
+    ],
+)
+def test_what_is_evaluated_along_the_rows_depends_on_the_batch(f, name):
+    (found,) = told_in_evaluate(f)
+    assert found.category is SummedRowsWarning
+    assert re.search(rf"goes along the rows of a batch \({name}\)", str(found.message))
+    assert "Evaluate all rows in one batch: batch_size=len(x)." in str(found.message)
+    assert not told_in_evaluate(f, size=48)
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda w, y: wg.mean((y - w) ** 2),
+        lambda w, y: wg.mean(wg.scan(lambda s, o: (s + o, (w * o) ** 2), 0.0, y)[1]),
+        lambda w, y: wg.mean(wg.relu(1 - w * (y - wg.roll(y, 1)))),  # each row and another one
+        lambda w, y: (
+            wg.logsumexp(wg.log_softmax(w * y[:, None] * y, axis=1)[:, 0]) * 0 + wg.mean(y)
+        ),
+    ],
+)
+def test_what_is_evaluated_for_each_row_is_let_pass(f):
+    assert not told_in_evaluate(f)
+
+
+def test_the_validation_of_a_fit_in_windows_is_let_pass():
+    step = wg.TrainStep(filtered, np.array(0.3), wg.optim.SGD(0.1))
+    fit = {"batch_size": 12, "shuffle_seed": None, "progress": False}
+    assert not warned(lambda: wg.train.fit(step, SERIES, 2, validation=SERIES, **fit))

@@ -191,14 +191,14 @@ def _open_axes(by: str, name: str, axes: Any) -> Iterable[tuple[int, Dim]]:
 
 
 def _to_blame(error: Exception, yielding: Mapping[str, bool]) -> frozenset[str]:
-    """The open sizes that an error may be due to. Of several that it mentions and nobody asked for,
-    the last one, so that the batch, which is named first, stays open if it can.
+    """The open sizes that an error may be due to. Of those that it mentions and nobody asked for,
+    the last one, so that those that were asked for, and the batch, which is named first, stay open
+    if they can.
     """
     words = frozenset(re.findall(r"\w+", str(error)))
     mentioned = [name for name in yielding if name in words]
-    if len(mentioned) > 1 and not any(yielding[name] for name in mentioned):
-        return frozenset(mentioned[-1:])
-    return frozenset(mentioned or yielding)
+    unasked = [name for name in mentioned if not yielding[name]]
+    return frozenset(unasked[-1:] or mentioned or yielding)
 
 
 def _without(dims: Dims, names: frozenset[str]) -> dict[str, Mapping[int, Dim]]:

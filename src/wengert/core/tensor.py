@@ -25,6 +25,7 @@ from wengert.core.words.elsewhere import (
     numpy_function,
     repair_of,
     scipy_function,
+    takes_item,
     torch_call,
     ufunc_name,
 )
@@ -195,6 +196,9 @@ class Tensor:
         return iter([self[i] for i in range(len(self))])  # type: ignore[index]  # set in getitem.py
 
     def __bool__(self) -> bool:
+        if self._value is not None and not self.level.batched:
+            return bool(self._value)
+        self._refuse_to_scipy()
         if self.level.batched:
             self._refuse(
                 "bool",
@@ -202,8 +206,6 @@ class Tensor:
                 "Use wg.where(condition, a, b) or wg.cond, for a loop that ends by itself "
                 "wg.while_loop, or branch on values that are not batched",
             )
-        if self._value is not None:
-            return bool(self._value)
         return self._refuse(
             "bool",
             "a Python branch would record one side only",
@@ -218,12 +220,16 @@ class Tensor:
         self._refuse_number("int")
 
     def __index__(self) -> int:
-        return self._refuse(
-            "index",
-            "Python does not know its value",
+        repair = (
             "Index arrays with wg.asarray(array)[i, j] or wg.take(array, index), and keep sizes "
-            "plain numbers, computed from all of the data before the call",
+            "plain numbers, computed from all of the data before the call"
         )
+        if takes_item():  # of a list or tuple: arrays have other ways
+            repair = (
+                "Stack what all of a list of layers give, wg.stack([f(x) for f in layers])[i], and "
+                "arrays or numbers of a list, wg.take(wg.stack(items), i, axis=0)"
+            )
+        return self._refuse("index", "Python does not know its value", repair)
 
     def item(self, *_args: Any) -> NoReturn:
         self._refuse_number("item")
@@ -269,11 +275,7 @@ class Tensor:
 
     def _refuse_array(self) -> NoReturn:
         self._refuse_to_package()
-        function = scipy_function()
-        if function is not None:
-            self._refuse(
-                function, "SciPy computes with arrays that have values", function_of_wg(function)
-            )
+        self._refuse_to_scipy()
         if masked_is_running():
             self._refuse(
                 "np.ma",
@@ -343,6 +345,7 @@ class Tensor:
     def _refuse_number(self, what: str) -> NoReturn:
         if assigns():
             self._refuse_assignment()
+        self._refuse_to_scipy()
         if self.level.batched:
             self._refuse(
                 what,
@@ -368,6 +371,14 @@ class Tensor:
             "derivative",
             "Keep it a Tensor, or detach it with wg.stop_gradient(x) on purpose",
         )
+
+    def _refuse_to_scipy(self) -> None:
+        """The same of a function of SciPy."""
+        function = scipy_function()
+        if function is not None:
+            self._refuse(
+                function, "SciPy computes with arrays that have values", function_of_wg(function)
+            )
 
     def _refuse_to_package(self) -> None:
         """Where a function of an installed package asks, it is that which cannot be called here."""

@@ -131,7 +131,7 @@ class LogitsWarning(WengertWarning):
 class TargetsWarning(WengertWarning):
     """A program is given targets outside of [0, 1] for a loss that takes probabilities, such as
     `wg.bce_with_logits`. With labels of -1 and 1 it falls below 0 and has no minimum. Or the second
-    operand of `wg.kl_div` are logarithms.
+    operand of `wg.kl_div` are logarithms or logits.
 
     Write `y > 0` for them. Or float targets of `wg.cross_entropy` are no probabilities: they lie
     outside of [0, 1], or rows with several classes do not add up to 1.

@@ -223,8 +223,9 @@ class Optimizer(Explained):
         except (WengertError, TypeError, ValueError) as error:
             raise OptimError(
                 f"{name}: its schedule was asked for an update whose number is known at call time "
-                "only; it computes with Python numbers. Pass scalars(count) into the compiled "
-                "function, and on to update."
+                "only; it computes with Python numbers. Pass "
+                "wg.tree.arrays(optimizer.scalars(count)) into the compiled function, and on to "
+                "update."
             ) from error
 
     def scalars(self, count: int) -> dict[str, float]:

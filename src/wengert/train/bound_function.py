@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import nullcontext
 from functools import partial
 from threading import get_ident
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -32,6 +32,7 @@ from wengert.runtime.outside.live import recording_threads, refuse_calling
 from wengert.train.batch import AVERAGED, GENERATOR, FunctionParameters, prepared
 from wengert.train.draw_positions import Draws
 from wengert.train.engine import Engine
+from wengert.train.evaluation_words import EvaluationWords
 from wengert.train.live_programs import LivePrograms
 from wengert.train.mistakes.first_batch import look_at_first_batch
 from wengert.train.mistakes.given_trees import GivenTrees
@@ -48,37 +49,19 @@ from wengert.train.recorded.loss_call import (
 )
 from wengert.train.recorded.no_means import NoMean, difference, no_means_over_rows
 from wengert.train.recorded.paired_rows import warn_of_paired_rows
+from wengert.train.recorded.rows_in_order import no_means_in_order
 from wengert.train.recorded.scanned_rows import warn_of_scanned_rows
 from wengert.train.recorded.step_plan import StepPlan
 from wengert.train.recorded.step_results import with_sizes
 from wengert.train.recorded.summed_rows import SummedRows, sums_over_rows
 from wengert.train.recorded.unreached import paths_used_by
+from wengert.train.runs.data import Data
+from wengert.train.runs.row_labels import RowOrderLooks
 from wengert.train.uncopied import Uncopied
 
 PLAIN = "Call the function itself that was bound, with the model as an argument."
 
 
-class EvaluationWords(NamedTuple):
-    """What is said of a function that was evaluated, and whose result depends on batch_size."""
-
-    given: str  # how it begins
-    mean: str  # what is taken of it
-    repair_of_sum: str
-    repair: str | None  # of other results that are no means; None: the one for their kind
-
-    def of_sum(self) -> str:
-        return (
-            f"{self.given} sums over the rows of a batch; {self.mean}, each counted by its rows, "
-            f"so that it depends on batch_size. {self.repair_of_sum}."
-        )
-
-
-IN_EVALUATE = EvaluationWords(
-    "TrainStep.evaluate: given a function that",
-    "the mean over batches is taken",
-    "Return a mean, wg.mean(…), and multiply it by the number of all rows if the sum is meant",
-    None,
-)
 _ALL_TRIED = 4  # evaluations; of later ones those whose numbers are powers of two
 # In the place of a step's number, which is 0 or more: the random numbers of bound functions.
 APART, EVALUATING = -1, -1  # the second: in the place of a bound function's number, for `evaluate`
@@ -292,32 +275,45 @@ class BoundFunction(Uncopied):
             warn_user(words.of_sum(), SummedRowsWarning, each.line)
             self._sums.clear()
 
-    def warn_of_no_mean(
-        self, parts: Callable[[int, int], Any], batch_size: int, words: EvaluationWords
-    ) -> None:
-        """Warn, once, where what was evaluated in several such batches is no mean over rows, and
-        some of the rows, which `parts` gives, show it. Others may not, as those of a model that is
-        not trained yet: all are tried in the first evaluations, and in a few of the later ones.
+    def warn_of_no_mean(self, data: Data, words: EvaluationWords) -> None:
+        """Warn, once, where what was evaluated in several batches of the data is no mean over rows,
+        and some of the rows show it. Others may not, as those of a model that is not trained yet:
+        all are tried in the first evaluations, and in a few of the later ones.
         """
-        if not self._no_means or self._draws or self.open_shapes is None:
+        found = [each for each in self._no_means if words.in_order or not each.in_order]
+        if not found or self._draws or self.open_shapes is None:
             return
         self._tries += 1
         if self._tries > _ALL_TRIED and self._tries.bit_count() > 1:
             return
-        rows, (line, what, repair) = max(batch_size, 2), self._no_means[0]
+        # One of each kind: those of a kind have the same rows.
+        for each in {each.in_order: each for each in reversed(found)}.values():
+            if self._warn_of(each, data, words):
+                self._no_means.clear()
+                return
+
+    def _warn_of(self, found: NoMean, data: Data, words: EvaluationWords) -> bool:
+        """Warn where the mean over rows is another one in batches half as large."""
+        rows = max(data.size, 2)
+        places = data.windows() if found.in_order else iter([data.spread])
         try:
-            seen = difference(lambda args: tree.leaves(tree.arrays(self(*args))), parts, rows)
+            tried = (difference(self._numbers, parts, rows) for parts in places)
+            seen = next((each for each in tried if each is not None), None)
         except Exception:  # a function for batches of this size only
-            return
-        if seen is not None:
-            self._no_means.clear()
-            warn_user(
-                f"{words.given} {what}; {words.mean}, each counted by its rows, so that it depends "
-                f"on batch_size: it is {seen.whole:.6g} for {rows} of the rows, and "
-                f"{seen.halves:.6g} in the mean for their halves. {words.repair or repair}.",
-                SummedRowsWarning,
-                line,
-            )
+            return False
+        if seen is None:
+            return False
+        warn_user(
+            f"{words.given} {found.what}; {words.mean}, each counted by its rows, so that it "
+            f"depends on batch_size: it is {seen.whole:.6g} for {rows} of the rows, and "
+            f"{seen.halves:.6g} in the mean for their halves. {words.repair or found.repair}.",
+            SummedRowsWarning,
+            found.line,
+        )
+        return True
+
+    def _numbers(self, args: Sequence[Any]) -> list[Any]:
+        return tree.leaves(tree.arrays(self(*args)))
 
     def look(self) -> None:
         """Compare what was captured with what is there now; raises where an array was changed."""
@@ -353,6 +349,7 @@ class BoundFunction(Uncopied):
             warn_of_scanned_rows(graph, self._own_names, "in TrainStep.evaluate")
             self._sums += sums_over_rows(graph)
             self._no_means += no_means_over_rows(graph)
+            self._no_means += no_means_in_order(graph, self._own_names)
         else:
             if all(t.shape == () for t in graph.output_types()):
                 warn_of_paired_rows(graph, sizes, self._own_names, "in TrainStep.bind")

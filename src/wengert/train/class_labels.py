@@ -80,7 +80,7 @@ def classes(by: str, target: Any, prediction: Any, threshold: float | None) -> t
         raise ShapeError(
             f"{by}: given targets {target.shape} and predictions {np.shape(prediction)}; it needs "
             "one class per row, and predictions of as many rows: classes, or one score per class. "
-            "Reshape them."
+            f"{_as_rows(by, target, predicted)}"
         )
     if len(predicted) and _holds_texts(target) != _holds_texts(predicted):
         raise TypeError(
@@ -89,6 +89,17 @@ def classes(by: str, target: Any, prediction: Any, threshold: float | None) -> t
             "kind, as in names[prediction]."
         )
     return target, predicted
+
+
+def _as_rows(by: str, target: Array, predicted: Array) -> str:
+    """How targets and predictions have one class per row; each row may have one for each time."""
+    if target.ndim < 2 or predicted.shape[: target.ndim] != target.shape:
+        return "Reshape them."
+    scores = ", p.shape[-1]" if predicted.ndim > target.ndim else ""
+    flat = f"wg.train.metrics.{by}(y.reshape(-1), p.reshape(-1{scores}))"
+    if by == "accuracy" and scores:
+        flat = "(p.argmax(-1) == y).mean()"
+    return f"For a class at each time, give wg.train.fit metrics={{{by!r}: lambda y, p: {flat}}}."
 
 
 def refuse_several_labels(by: str, target: Array, prediction: Array) -> None:

@@ -23,13 +23,14 @@ from wengert.runtime.outside.live import recording_threads, refuse_calling
 from wengert.runtime.profile import Profile
 from wengert.train.batch import FunctionParameters
 from wengert.train.binding import bound_to, evaluated_on, parameters_of
-from wengert.train.bound_function import EVALUATING, IN_EVALUATE, BoundFunction, EvaluationWords
+from wengert.train.bound_function import EVALUATING, BoundFunction
 from wengert.train.checkpoints.checkpoint import MADE, Checkpoint
 from wengert.train.checkpoints.files import File, load_state, save
 from wengert.train.checkpoints.fingerprint import fingerprint
 from wengert.train.draw_positions import MOST_SAVED
 from wengert.train.engine import Engine
 from wengert.train.ensemble.member_forms import require_same_form, require_same_state
+from wengert.train.evaluation_words import IN_EVALUATE, EvaluationWords
 from wengert.train.guard import IDLE
 from wengert.train.mistakes.made_again import BoundAgain, note_step
 from wengert.train.mistakes.originals import Originals
@@ -374,7 +375,7 @@ class TrainStep(StepViews, Explained, Uncopied):
         means = engine.guard.read(lambda: weighted_mean(bound, data))
         if data.rows > data.size:
             bound.warn_of_sums(data.size, words)
-            engine.guard.read(lambda: bound.warn_of_no_mean(data.spread, data.size, words))
+            engine.guard.read(lambda: bound.warn_of_no_mean(data, words))
         return means
 
     def bind(

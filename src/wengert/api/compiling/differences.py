@@ -12,7 +12,8 @@ from wengert.api.trace import Dims
 from wengert.core.dims import Size
 from wengert.core.types import ArrayType
 
-FORM, PLACES = "", " "  # what forms of arguments, and which arrays are one, are called
+# What forms of arguments, which arrays are one, and repairs that classes have, are called.
+FORM, PLACES, REPAIRS = "", " ", "  "
 Change: TypeAlias = tuple[Size, Size]  # a size before, and now
 
 
@@ -29,7 +30,14 @@ class GivenText(NamedTuple):
     argument: str
 
 
-Values: TypeAlias = GivenText | list[str]  # that are part of the program, in words
+class InTree(NamedTuple):
+    """What an argument holds beside arrays, each with whether it is a number."""
+
+    values: tuple[tuple[str, bool], ...]
+    in_arrays: str  # how to write it with numbers as arrays; "" where layers have settings
+
+
+Values: TypeAlias = GivenText | InTree  # that are part of the program, in words
 
 
 @dataclass(frozen=True)
@@ -54,12 +62,15 @@ def what_differs(
     then their forms, then what is read from outside.
     """
     known = [name for name in now if name in before and before[name] != now[name]]
-    known = [name for name in known if name not in (FORM, PLACES)]
+    known = [name for name in known if name not in (FORM, PLACES, REPAIRS)]
     outside = [name for name in known if isinstance(now[name], ReadValue)]
     for name in known:
         if name not in outside:
             others = [(each, before[each], now[each]) for each in known]
             closed = _closed_changes(others, dims)
+            own = _repair_of_class(name, before, now)
+            if own:
+                return own
             told = difference(name, before[name], now[name], dims, closed, static_in)
             return told or _open_sizes(others, closed, for_sizes)
     other = form_difference(before[FORM], now[FORM])
@@ -73,6 +84,17 @@ def what_differs(
     for name in sorted(outside, key=lambda name: is_silent(before[name], now[name])):
         return difference(name, before[name], now[name], dims)
     return "it could read other things from outside than before. Pass what it reads as an argument"
+
+
+def _repair_of_class(name: str, before: dict[str, Any], now: dict[str, Any]) -> str:
+    """What to do about other sizes of an array, where the class of the object that it is in says
+    so.
+    """
+    repairs = now[REPAIRS].get(name, {})
+    for axis in _axes_of_other_sizes(before[name], now[name]):
+        if axis in repairs:
+            return f"{_other_shape(name, before[name], now[name])}. {repairs[axis]}"
+    return ""
 
 
 def is_silent(before: Any, now: Any) -> bool:
@@ -102,14 +124,26 @@ def difference(
 
 def _difference_of_values(name: str, before: Values, now: Values, static_in: str) -> str:
     repair = "Pass a number as an argument of its own, or an array"
+    has, had = (
+        [(each.text, False)] if isinstance(each, GivenText) else [*each.values]
+        for each in (now, before)
+    )
+    if len(has) == len(had):
+        changes = [(a, b) for a, b in zip(has, had, strict=True) if a != b]
+        has, had = [a for a, _ in changes], [b for _, b in changes]
     if isinstance(now, GivenText) and isinstance(before, GivenText):
         repair = "If there are few, filter wg.errors.ProgramsWarning"
         if static_in:
             repair = f"If there are few, name it: {static_in}(f, static={now.argument})"
-    has, had = (
-        each.text if isinstance(each, GivenText) else ", ".join(each) for each in (now, before)
+    elif isinstance(now, InTree) and now.in_arrays and all(is_number for _, is_number in has):
+        repair = f"Pass {now.in_arrays}, whose numbers are arrays"
+    return (
+        f"{name} has {_listed(has)} and had {_listed(had)}, and each value compiles one. {repair}"
     )
-    return f"{name} has {has} and had {had}, and each value compiles one. {repair}"
+
+
+def _listed(values: Sequence[tuple[str, bool]]) -> str:
+    return ", ".join(text for text, _ in values)
 
 
 def _difference_outside(name: str, before: Any, now: ReadValue) -> str:
@@ -153,7 +187,7 @@ def _difference_of_dtypes(name: str, before: ArrayType, now: ArrayType) -> str:
 def _difference_of_shapes(
     name: str, before: ArrayType, now: ArrayType, dims: Dims, closed: Collection[Change]
 ) -> str:
-    told = f"{name!r} has shape {now.shape} and had {before.shape}, and each shape compiles one"
+    told = _other_shape(name, before, now)
     axes = _other_axes(before, now)
     if not axes:
         return f"{told}. Give it one number of axes"
@@ -165,6 +199,10 @@ def _difference_of_shapes(
             "no len, int or range of it"
         )
     return ""
+
+
+def _other_shape(name: str, before: ArrayType, now: ArrayType) -> str:
+    return f"{name!r} has shape {now.shape} and had {before.shape}, and each shape compiles one"
 
 
 def _closed_changes(others: Sequence[tuple[str, Any, Any]], dims: Dims) -> set[Change]:

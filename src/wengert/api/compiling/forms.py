@@ -22,6 +22,32 @@ def form_of(x: Any, number: str = "") -> Form:
     return dict(_described("", x))
 
 
+def has_objects(x: Any) -> bool:
+    """Whether an argument is or holds an object of a dataclass, as layers are: its numbers are
+    settings, which are no arrays.
+    """
+    return any(True for _ in _objects("", x))
+
+
+def repairs_of_sizes(name: str, x: Any) -> dict[str, dict[int, str]]:
+    """What to do about other sizes of the axes of arrays, by their paths in an argument of this
+    name, where the classes of objects in it say so.
+    """
+    repairs: dict[str, dict[int, str]] = {}
+    for path, each in _objects(name, x):
+        for field in dataclasses.fields(each):
+            repairs[f"{path}.{field.name}"] = getattr(type(each), "repairs_of_sizes", {})
+    return {path: axes for path, axes in repairs.items() if axes}
+
+
+def _objects(path: str, x: Any) -> Iterator[tuple[str, Any]]:
+    if isinstance(x, dict | list | tuple):
+        for key, each in x.items() if isinstance(x, dict) else enumerate(x):
+            yield from _objects(f"{path}.{key}", each)
+    elif dataclasses.is_dataclass(x) and not isinstance(x, ArrayType | type):
+        yield path, x
+
+
 def form_difference(before: Mapping[str, Form], now: Mapping[str, Form]) -> str | None:
     """Which argument has another form than before, where, and which one; None where none has."""
     for name, form in now.items():

@@ -16,14 +16,16 @@ import numpy as np
 from wengert.api.compiling.differences import (
     FORM,
     PLACES,
+    REPAIRS,
     GivenText,
+    InTree,
     Needed,
     ReadValue,
     difference,
     is_silent,
     what_differs,
 )
-from wengert.api.compiling.forms import Form, form_of
+from wengert.api.compiling.forms import Form, form_of, has_objects, repairs_of_sizes
 from wengert.api.trace import Dims
 from wengert.core import tree
 from wengert.core.op import Op
@@ -303,9 +305,11 @@ def _described(executable: Executable, names: Sequence[str]) -> dict[str, Any]:
     described: dict[str, Any] = dict(zip(signature.names, executable.input_types, strict=True))
     marks = [ArrayType((), LEAF_MARK)] * signature.structure.count
     forms: dict[str, Form] = {}
+    repairs: dict[str, dict[int, str]] = {}
     given = tree.unflatten(signature.structure, marks)
     for i, (name, x) in enumerate(zip(names, given, strict=True)):
         forms[name] = form_of(x, _number_at(executable, name) if i in signature.numbers else "")
+        repairs.update(repairs_of_sizes(name, x))
         static = tree.flatten(x)[1].static
         values = [v for v in static if v is not LEAF_MARK and not isinstance(v, Static)]
         if is_number(x):
@@ -313,13 +317,16 @@ def _described(executable: Executable, names: Sequence[str]) -> dict[str, Any]:
         elif isinstance(x, str):
             described[f"argument {name!r}"] = GivenText(_text(x), repr(name))
         elif values:
-            described[f"argument {name!r}"] = [_text(each) for each in values]
+            shown = tuple((_text(each), is_number(each)) for each in values)
+            in_arrays = "" if has_objects(x) else f"wg.tree.arrays({name})"
+            described[f"argument {name!r}"] = InTree(shown, in_arrays)
     # What an object has itself goes before what its class has, of the same name.
     own = sorted(executable.watch.places, key=lambda p: p.kind == ATTRIBUTE or p.value is MISSING)
     for label, value in chain.from_iterable(map(_labelled, own)):
         outside = ReadValue(_text(value), _which(value), type(value) is float)
         described.setdefault(f"{label!r}", outside)
-    return {**described, FORM: forms, PLACES: (signature.structure.spec, signature.places)}
+    places = signature.structure.spec, signature.places
+    return {**described, FORM: forms, PLACES: places, REPAIRS: repairs}
 
 
 def _labelled(place: Place) -> list[tuple[str, Any]]:

@@ -75,6 +75,10 @@ _FOURIER = (
     "There are no complex numbers; wg.fft.rfft and wg.fft.irfft transform along one axis, with "
     "pairs of real arrays"
 )
+_OF_SEARCHES = (
+    "Write the search with wg.while_loop; or call it in a wg.custom_vjp that gives its result a "
+    "derivative, as docs/how-to/implicit-derivatives.md does, outside of compiled functions"
+)
 SCIPY_SPECIAL = "scipy.special."
 _TORCH_DISTRIBUTIONS = "torch.distributions"
 # Those that torch has by the same name.
@@ -194,6 +198,8 @@ def function_of_wg(name: str) -> str:
         return _FOURIER
     if own in _INSTEAD:
         return _INSTEAD[own]
+    if name.startswith("scipy.optimize."):
+        return _OF_SEARCHES
     if name.startswith("scipy.stats.") and name.count(".") == 3:
         return _of_statistics(name)
     if name.startswith("scipy.") and getattr(np, own, None) in FUNCTIONS:
@@ -277,10 +283,23 @@ def numpy_function() -> str | None:
 
 def assigns() -> bool:
     """Whether the user's program assigns to elements of an array now: `rows[i] = x`."""
+    return opmap["STORE_SUBSCR"] in _latest_codes()[:1]
+
+
+def takes_item() -> bool:
+    """Whether the user's program takes one item of a sequence now: `rows[i]`, and no slice."""
+    code, before = _latest_codes()
+    return code == opmap.get("BINARY_SUBSCR", -1) and before != opmap["BUILD_SLICE"]
+
+
+def _latest_codes() -> list[int]:
+    """What the user's program does now, and the instruction before that, as numbers of Python."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and str(frame.f_globals.get("__name__", "")).startswith("wengert."):
         frame = frame.f_back
-    return frame is not None and frame.f_code.co_code[frame.f_lasti] == opmap["STORE_SUBSCR"]
+    if frame is None:
+        return [-1, -1]
+    return [frame.f_code.co_code[frame.f_lasti - back] for back in (0, 2)]
 
 
 def torch_call() -> tuple[str, Line] | None:

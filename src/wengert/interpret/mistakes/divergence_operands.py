@@ -19,6 +19,7 @@ from wengert.interpret.mistakes.widening import place_of
 from wengert.interpret.trace import Trace
 
 _SLACK = 0.05  # of a sum of probabilities that were clipped, or had something added before log
+_ROUNDING = 1e-4  # by which probabilities that were computed may lie below 0
 _LOGARITHMS = ("log", "log_softmax", "log_sigmoid")
 
 
@@ -38,8 +39,8 @@ def note_logits_of_q(name: str, log_q: Value, p: Value, axis: int) -> None:
 
 
 def note_logarithms_of_p(name: str, p: Value) -> None:
-    """Warn of logarithms in the place of probabilities, as torch takes them with log_target=True:
-    the result is NaN.
+    """Warn of logarithms in the place of probabilities, as torch takes them with log_target=True,
+    and of logits: the result is NaN.
     """
     p, text = _without_levels(p), None
     if isinstance(p, np.ndarray):
@@ -48,6 +49,8 @@ def note_logarithms_of_p(name: str, p: Value) -> None:
         place = place_of(p)
         if place is not None and _elements_of(*place).op.name in _LOGARITHMS:
             text = f"{name}: given logarithms as the second operand; {_EXP}"
+        elif _is_affine(p):
+            text = f"{name}: given what a layer made as the second operand; {_EXP}"
         else:
             ask_first_value(p, name, _logarithms_told, TargetsWarning)
     if text is not None:
@@ -82,7 +85,7 @@ def _logits_told(name: str, log_q: Any, p: Any, axis: int) -> str | None:
 
 def _logarithms_told(name: str, p: Any, where: str = "") -> str | None:
     x = np.asarray(p)
-    if x.dtype.kind != "f" or not x.size or not np.max(x) <= 0 or not np.min(x) < 0:
+    if x.dtype.kind != "f" or not x.size or not np.min(x) < -_ROUNDING:
         return None
     return (
         f"{name}: p from {np.min(x):g} to {np.max(x):g} was given{where} as the second operand; "
@@ -99,19 +102,51 @@ def _is_product(x: Tensor) -> bool:
         return False
     level, node = place[0], _elements_of(*place)
     while node.op.name in ("add", "multiply", "divide") and node.operands[0] is not None:
-        left, right = (each for each in node.operands if each is not None)
-        wide = max(left, right, key=lambda each: len(level.graph.type(each).shape))
-        node = _elements_of(level, wide)
+        node = _elements_of(level, _by_axes(level, node)[-1])
     if node.op is not op.matmul:
         return False
     factors = [_elements_of(level, each) for each in node.operands if each is not None]
     return all(each.op.name not in _LOGARITHMS for each in factors)
 
 
+def _is_affine(x: Tensor) -> bool:
+    """Whether recorded numbers are a product of matrices with a bias, maybe divided by a
+    temperature. A product alone may be one of probabilities, as in a Markov chain, and so may be
+    a mixture of one and others.
+    """
+    place = place_of(x)
+    if place is None:
+        return False
+    level, node = place[0], _elements_of(*place)
+    while node.op.name in ("multiply", "divide") and node.operands[0] is not None:
+        number, wide = _by_axes(level, node)
+        if level.graph.type(number).shape != ():
+            return False
+        node = _elements_of(level, wide)
+    if node.op.name != "add":
+        return False
+    bias, product = _by_axes(level, node)
+    is_bias = len(level.graph.type(bias).shape) == 1
+    return (
+        is_bias
+        and _elements_of(level, bias).op in (op.input, op.constant)
+        and _elements_of(level, product).op is op.matmul
+    )
+
+
+def _by_axes(level: Trace, node: Any) -> list[int]:
+    """The operands of a node, those with most axes last."""
+    operands = [each for each in node.operands if each is not None]
+    return sorted(operands, key=lambda each: len(level.graph.type(each).shape))
+
+
 def _elements_of(level: Trace, number: int) -> Any:
-    """The node whose elements a node picks, rearranges or converts."""
-    while moves_elements(node := level.graph.nodes[number]) and node.operands[0] is not None:
-        number = node.operands[0]
+    """The node whose elements a node picks, rearranges, converts or detaches."""
+    node = level.graph.nodes[number]
+    while moves_elements(node) or node.op is op.stop_gradient:
+        if node.operands[0] is None:
+            break
+        node = level.graph.nodes[node.operands[0]]
     return node
 
 

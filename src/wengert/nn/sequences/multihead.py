@@ -42,6 +42,11 @@ class KeyValueCache(Explained):
     values: Any
     length: Any  # how many rows are taken, an int64
 
+    # What to do where programs are compiled for several sizes of an axis.
+    repairs_of_sizes: ClassVar[dict[int, str]] = {
+        0: "Make all caches with one room, layer.cache(room, batch), that is enough for the longest"
+    }
+
     def __repr__(self) -> str:
         return shown_layer(self)
 

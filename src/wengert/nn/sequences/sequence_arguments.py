@@ -24,6 +24,11 @@ TORCH_NAMES = {
     "hidden_bias": "bias_hh_l0",
 }
 
+_SMALLER_LAST = (
+    "in a run with a state for each row of the batch, drop_last=True leaves out a smaller last "
+    "batch."
+)
+
 
 def initial_gates(
     by: str, how: Any, count: int, shape: tuple[int, int], rng: Any, dtype: Any
@@ -50,8 +55,7 @@ def require_state(by: str, xs: Any, h: Value, hidden: int, name: str = "h") -> N
     if given != wanted:
         axes = ("batch", "hidden")[-len(wanted) :]
         if given[-1:] == (hidden,) and len(given) == len(wanted) and given[0] != xs.shape[0]:
-            repair = f"Begin with layer.initial_state({wanted[0]}); in a run with a state for each "
-            repair += "row of the batch, drop_last=True leaves out a smaller last batch."
+            repair = f"Begin with layer.initial_state({wanted[0]}); {_SMALLER_LAST}"
         else:
             repair = "If axis 0 of xs is the batch, transpose it: np.swapaxes(xs, 0, 1)."
         error = ShapeError(
@@ -73,6 +77,8 @@ def require_step(by: str, layer: Any, x: Value, h: Value, name: str = "h") -> No
         repair = "Write layer.step(x, h), the input first."
     elif len(shape) == len(state) + 1 and shape[1:-1] == state[:-1]:
         repair = "For all times of a sequence, call the layer: hs, last = layer(xs, h)."
+    elif shape[-1:] == (width,) and state[-1:] == (hidden,) and len(shape) == len(state):
+        repair = f"Begin with layer.initial_state({shape[:-1]}); {_SMALLER_LAST}"
     else:
         repair = f"Begin with layer.initial_state({shape[:-1]})."
     error = ShapeError(
@@ -116,10 +122,12 @@ def require_kept(by: str, given: Any, kind: type, x: Any, wanted: Any, begin: st
     for name, shape in wanted.items():
         given_shape = tuple(op.asarray(kept[name]).shape) if name in kept else None
         if given_shape != shape:
+            same_rank = given_shape is not None and len(given_shape) == len(shape)
+            rows = f"; {_SMALLER_LAST}" if same_rank else "."
             error = ShapeError(
                 f"{by}: part {name} of what was kept has shape {given_shape} and x "
                 f"{tuple(x.shape)}; it must be {shape}. Begin with layer.{begin}, of the batch "
-                "of x."
+                f"of x{rows}"
             )
             raise located(error, [x])
 

@@ -13,8 +13,8 @@ from wengert.core import tree
 from wengert.core.words.warn import warn_user
 from wengert.errors import PairedRowsWarning, ShapeError
 from wengert.train.batch import AVERAGED, GENERATOR, POSITIONAL
-from wengert.train.bound_function import EvaluationWords
 from wengert.train.engine import Engine
+from wengert.train.evaluation_words import EvaluationWords
 from wengert.train.fitting.asked import Asked, require_function
 from wengert.train.fitting.fit_data import BY, engine_of, state_name
 from wengert.train.metrics import better_direction, metric_named

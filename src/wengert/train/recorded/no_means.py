@@ -35,6 +35,7 @@ class NoMean(NamedTuple):
     line: Line | None
     what: str
     repair: str
+    in_order: bool = False  # whether only rows that follow each other can show it
 
 
 class Difference(NamedTuple):

@@ -25,6 +25,7 @@ from wengert.errors import ScannedRowsWarning
 from wengert.passes.opened_bodies import with_open_bodies
 from wengert.train.batch import ROWS
 from wengert.train.recorded.followed_rows import REORDERING, FollowedRows
+from wengert.train.recorded.no_means import NoMean
 from wengert.train.recorded.rows.ordered_carries import depends_on_order
 from wengert.train.recorded.scanned_rows import LAYERS
 from wengert.train.recorded.step_arrays import OwnArguments
@@ -47,6 +48,20 @@ def warn_of_rows_in_order(graph: Graph, own: Collection[str] = OwnArguments._fie
             node.line,
         )
         return
+
+
+def no_means_in_order(graph: Graph, own: Collection[str]) -> Iterator[NoMean]:
+    """What goes along the rows of a function that was recorded as this graph, and so gives another
+    mean for other batches.
+    """
+    for node, what in _Rows(with_open_bodies(graph), own).in_order():
+        told = what.removesuffix(": it").removesuffix(",")
+        yield NoMean(
+            node.line,
+            f"goes along the rows of a batch ({told}), and begins anew in each",
+            "Evaluate all rows in one batch: batch_size=len(x)",
+            in_order=True,
+        )
 
 
 def warn_of_gathered_rows(graph: Graph, own: Collection[str] = OwnArguments._fields) -> None:

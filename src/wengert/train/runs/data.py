@@ -215,6 +215,16 @@ class Data:
         pairs = zip(self.leaves, self.whole, strict=True)
         return self._batch([x if whole else np.take(x, chosen, axis=0) for x, whole in pairs])
 
+    def windows(self) -> Iterator[Callable[[int, int], Any]]:
+        """Functions that give the rows from one to before another of those that follow each other,
+        amid the data and at their beginning.
+        """
+        for start in ((self.rows - self.size) // 2, 0):
+            yield partial(self._rows_from, start)
+
+    def _rows_from(self, start: int, begin: int, end: int) -> Any:
+        return self._slices(start + begin, start + end)
+
     def first(self, rows: int) -> Any:
         """A batch of the first rows, this many."""
         return self._slices(0, rows)

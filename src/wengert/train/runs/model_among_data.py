@@ -53,17 +53,21 @@ def advice_of_network(names: Sequence[str], arguments: Sequence[Any]) -> str:
 
 
 def advice_of_whole(names: Sequence[str], arguments: Sequence[Any], whole: Sequence[bool]) -> str:
-    """What to do with an array that has far fewer rows than all others, which agree: it is hardly
-    data, and they must not be cut to its length. Nothing where there is none.
+    """What to do with an array that has other rows than all others, which agree, and is hardly
+    data: they must not be cut to its length. Nothing where there is none.
     """
     is_whole = iter(whole)
     counts = [{len(leaf) for leaf in tree.leaves(x) if not next(is_whole)} for x in arguments]
+    found: list[tuple[str, Any]] = []
     for k, (name, x) in enumerate(zip(names, arguments, strict=True)):
         others = set().union(*counts[:k], *counts[k + 1 :])
         if len(others) != 1 or not counts[k] or not tree.is_leaf(x):
             continue
-        if 2 * len(x) >= min(others):
-            continue
+        if _goes_along_columns(x, [*arguments[:k], *arguments[k + 1 :]]):
+            found.insert(0, (name, x))  # which says more than a number of rows does
+        elif 2 * len(x) < min(others) or (_is_square(x) and len(x) < min(others)):
+            found.append((name, x))
+    for name, x in found:
         if x.dtype == np.uint32 and x.shape == (2,):
             return (
                 f"If {name!r} is a key, give the loss a parameter rng instead: each step has one."
@@ -74,6 +78,15 @@ def advice_of_whole(names: Sequence[str], arguments: Sequence[Any], whole: Seque
             "as an argument of single calls, step(…). If it holds data, cut them to one length."
         )
     return ""
+
+
+def _goes_along_columns(x: Any, others: Sequence[Any]) -> bool:
+    """Whether an array has as many rows as one beside it has columns, as times do."""
+    return any(len(x) in np.shape(leaf)[1:] for leaf in tree.leaves(list(others)))
+
+
+def _is_square(x: Any) -> bool:
+    return len(x.shape) == 2 and len({*x.shape}) == 1
 
 
 def _is_model(x: Any, counts: Sequence[int], rows: int) -> bool:
