@@ -234,6 +234,15 @@ CALLING: dict[str, Callable[[], Any]] = {
     "TrainStep: no parameter with a gradient": lambda: first(
         X, Y, function=lambda m, x, y: loss(MODEL, x, y)
     ),
+    "TrainStep: a batch as a tuple": lambda: first((X, Y)),
+    "TrainStep: a batch as a dict": lambda: first({"x": X, "y": Y}),
+    "TrainStep: a batch without one of its arguments": lambda: first(X),
+    "TrainStep: a generator under another name": lambda: first(
+        X, Y, function=lambda m, x, y, key: loss(m, x, y)
+    ),
+    "TrainStep: an average under another name": lambda: first(
+        X, Y, function=lambda m, x, y, ema: loss(m, x, y), optimizer=wg.optim.EMA(SGD)
+    ),
     "TrainStep: a batch that is not finite": lambda: first(X * np.nan, Y),
 }
 
