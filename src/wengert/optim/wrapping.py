@@ -12,6 +12,7 @@ from wengert.core.words.warn import warn_user
 from wengert.errors import OptimError, ScheduleWarning
 from wengert.optim.lifecycle.constructors import Rate
 from wengert.optim.lifecycle.given_optimizers import note_copy
+from wengert.optim.lifecycle.member_optimizers import note_member_settings
 from wengert.optim.numbers import choice
 from wengert.optim.optimizer import Arrays, Optimizer, Updates
 from wengert.optim.parameters import parameters_of, replaced
@@ -35,6 +36,7 @@ class Wrapping(Optimizer):
             )
         self.optimizer = optimizer.remade({})
         note_copy(self.optimizer, optimizer)
+        note_member_settings(self.optimizer, optimizer)
         super().__init__(optimizer.lr)
 
     @property

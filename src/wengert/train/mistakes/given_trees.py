@@ -25,6 +25,7 @@ from wengert.optim.parameters import leaf_name
 from wengert.runtime.outside.capture_walk import CaptureWalk
 from wengert.runtime.outside.live import is_live
 from wengert.runtime.outside.reads import reads_of
+from wengert.train.mistakes.given_settings import GivenSettings
 from wengert.train.mistakes.layer_settings import layer_settings
 from wengert.train.mistakes.shared_parts import Given, SharedParts
 from wengert.train.mistakes.stale_arguments import (
@@ -218,7 +219,7 @@ class GivenTrees:
         self._looks, self._taken, self._not_before = 0, 0.0, 0.0
         self._took_last = 0.0  # seconds; in one look alone Python may have collected garbage
         self._shared = SharedParts()
-        self.stale_arguments = StaleArguments()
+        self.stale_arguments, self.settings = StaleArguments(), GivenSettings()
         self._training = Training(loss)
         self._shared.loss = self._training.loss
 
@@ -227,7 +228,7 @@ class GivenTrees:
         """Whether nothing is left that could be written to, or take turns with this step, and no
         argument to look at.
         """
-        return not self._has_trees and self.stale_arguments.is_over
+        return not (self._has_trees or self.settings) and self.stale_arguments.is_over
 
     @property
     def _has_trees(self) -> bool:
@@ -295,6 +296,8 @@ class GivenTrees:
             if calls == 1:
                 self.note_training()
             self.look(batch)
+            if self.settings:
+                self.settings.look()
             if not self.stale_arguments.is_over:
                 self.stale_arguments.look([*map(self._originals_of_others, batch)], batch)
 
