@@ -110,8 +110,8 @@ def _told(setting: MemberSetting, members: Sequence[tuple[int, str, Any]]) -> bo
         else:
             by, has = "TrainStep", "a step has a copy"
         warn_user(
-            f"{by}: entry {member} of the array of {name} that it was made with was set to {now:g}; "
-            f"{has}, here {getattr(own, name)!r}. Set {way}.{name} = {now:g}.",
+            f"{by}: entry {member} of the array of {name} that it was made with was set to "
+            f"{now:g}; {has}, here {getattr(own, name)!r}. Set {way}.{name} = {now:g}.",
             CopiedWarning,
         )
         return True
