@@ -158,6 +158,12 @@ class EMA(Wrapping):
         self.decay = decay
         self.warmup = warmup
         super().__init__(optimizer)
+        if self.decay == 1:
+            warn_user(
+                "EMA: decay=1 was given; the average keeps that part of what it was, all of it, "
+                "and stays at the first weights. Choose one below 1, such as decay=0.999.",
+                ScheduleWarning,
+            )
         if 0 < self.decay < LEAST_DECAY:  # 0 is deliberate: no average
             warn_user(
                 f"EMA: decay={self.decay:g} was given; the average keeps that part of what it was, "

@@ -43,6 +43,9 @@ _NAMES_OF_MODELS = frozenset(
 )
 
 
+_NAMES_OF_STATES = frozenset(("carry", "h", "hidden", "memory", "state", "states"))
+
+
 class FunctionParameters:
     """The parameters of a loss or of a bound function: which of them are batch arguments, and which
     the step itself provides (`rng`, `averaged`).
@@ -249,12 +252,14 @@ def _starred(p: inspect.Parameter) -> str:
 
 def _note_of_state(names: Sequence[str]) -> str:
     """What may be the cause of an error in a loss that is given a state as its second argument."""
-    if "state" not in names[2:]:
+    places = [i for i, name in enumerate(names) if name in _NAMES_OF_STATES]
+    if not places or places[0] < 2:
         return ""
+    name = names[places[0]]
     return (
         f"TrainStep: the state is the second argument of a loss, here {names[1]!r}, and the "
-        f"parameter 'state' is argument {names.index('state') + 1}. If that one is "
-        "meant, write loss(model, state, …)."
+        f"parameter {name!r} is argument {places[0] + 1}. If that one is meant, write "
+        f"loss({names[0]}, {name}, …)."
     )
 
 

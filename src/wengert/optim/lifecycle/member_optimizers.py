@@ -11,7 +11,7 @@ import numpy as np
 
 from wengert.core.words.missing import Explained
 from wengert.errors import OptimError
-from wengert.optim.lifecycle.given_optimizers import Beside
+from wengert.optim.lifecycle.given_optimizers import ByObject
 from wengert.optim.settings import Setting
 
 _RATES = ("lr", "learning_rate")
@@ -98,8 +98,8 @@ class MemberSetting:
         return self.array is not None and not self.has_other_use
 
 
-_settings: Beside[list[tuple[MemberSetting, int]]] = Beside()  # by optimizer
-_latest: Beside[MemberSetting] = Beside()  # by array
+_settings: ByObject[list[tuple[MemberSetting, int]]] = ByObject()  # by optimizer
+_latest: ByObject[MemberSetting] = ByObject()  # by array
 
 
 def member_settings_of(optimizer: Any) -> list[tuple[MemberSetting, int]]:
