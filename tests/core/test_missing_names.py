@@ -161,6 +161,27 @@ WORDED = {
     r"np\.fill_diagonal: .*wg\.where\(np\.eye\(n, dtype=bool\), value, x\)": (
         lambda: wg.grad(lambda x: np.fill_diagonal(x, 0.0))(x)
     ),
+    r"Generator\.normal: no parameter 'scale'; .*mean \+ deviation \* rng\.normal\(shape\)": (
+        lambda: wg.random.Generator(wg.random.key(0)).normal((3,), scale=0.1)
+    ),
+    r"normal: no parameter 'loc'; .*deviation \* wg\.random\.normal\(key, shape\)": (
+        lambda: wg.random.normal(wg.random.key(0), (3,), loc=0.1)
+    ),
+    r"wg\.nn\.Lambda: .*wg\.nn\.Sequential\(wg\.nn\.Linear\(3, 2\), function\)": (
+        lambda: wg.nn.Lambda
+    ),
+    r"TransformerBlock: no parameter 'causal'; .*constructor: TransformerBlock\(…, causal=…\)": (
+        lambda: wg.nn.TransformerBlock(8, 2)(np.ones((2, 3, 8)), causal=True)
+    ),
+    r"Linear: no parameter 'y'; it has x\. Use these names": lambda: wg.nn.Linear(3, 2)(x, y=x),
+    r"wg\.polyak_update: .*wg\.optim\.EMA\(optimizer, decay=1 - tau\), or .*wg\.tree\.map": (
+        lambda: wg.polyak_update
+    ),
+    r"wg\.discount: .*wg\.linear_recurrence\(gamma, rewards, reverse=True\)": (lambda: wg.discount),
+    r"wg\.optim\.LinearSchedule: .*wg\.optim\.Polynomial": (lambda: wg.optim.LinearSchedule),
+    r"wg\.distributions\.DiagGaussian: .*Normal\(mean, std\), and wg\.sum\(p\.log_prob\(x\)": (
+        lambda: wg.distributions.DiagGaussian
+    ),
     r"check_grads: ndarray was given as args; .*\[x\]": lambda: wg.check_grads(wg.sin, np.ones(3)),
     r"check_grads: float was given as args": lambda: wg.check_grads(wg.sin, 1.0),
 }
@@ -170,6 +191,12 @@ WORDED = {
 def test_what_is_written_elsewhere_is_refused_in_words(words):
     with pytest.raises((TypeError, AttributeError, TraceError), match=words):
         WORDED[words]()
+
+
+def test_what_to_write_for_returns_are_these():
+    rewards, gamma = np.array([1.0, 2.0, 3.0]), 0.5
+    returns = wg.linear_recurrence(gamma, rewards, reverse=True)
+    np.testing.assert_allclose(returns, [1 + 0.5 * (2 + 0.5 * 3), 2 + 0.5 * 3, 3])
 
 
 MASK = np.array([True, False, True])
@@ -462,8 +489,8 @@ def test_a_layer_refuses_to_be_given_what_would_have_no_effect(name, repair):
     with pytest.raises(MissingAttribute, match=rf"Linear\.{name}: .*{repair}"):
         setattr(layer, name, False)
     layer.bias = None
-    layer.note = "of mine"  # type: ignore[attr-defined]
-    assert (layer.bias, layer.note) == (None, "of mine")  # type: ignore[attr-defined]
+    layer.note = "of mine"
+    assert (layer.bias, layer.note) == (None, "of mine")
 
 
 def test_fields_may_have_such_names():

@@ -138,6 +138,12 @@ def without_tensorboard() -> Any:
 
 CASES: dict[str, Callable[[], Any]] = {
     "fit: a model in the place of the step": lambda: wg.train.fit(np.ones(3), (X, Y), 1, 4),
+    "fit: an ensemble in the place of the step": lambda: wg.train.fit(
+        wg.Ensemble(loss, [np.ones(3), np.zeros(3)], wg.optim.SGD(0.1)),  # type: ignore[arg-type]
+        (X, Y),
+        1,
+        4,
+    ),
     "fit: an unknown option": lambda: fit(metric="mae"),
     "fit: a list of arrays": lambda: fit([X, Y]),
     "fit: names that the loss does not have": lambda: fit({"a": X, "b": Y}),

@@ -78,6 +78,10 @@ def scheduled() -> Any:
 
 
 CASES: dict[str, Callable[[], Any]] = {
+    "Optimizer.update: gradients and their norm": lambda: update(
+        line, o.clip_by_global_norm(line, 1.0)
+    ),
+    "Optimizer.update: a value and gradients": lambda: update(line, (np.ones(()), line)),
     "Optimizer.update: a pair as the state": lambda: update(line, line, update(line, line)),
     "Optimizer.update: optax's order": lambda: o.SGD(0.1).update(
         np.ones(2), o.SGD(0.1).init(np.ones(2)), np.ones(2)

@@ -114,6 +114,7 @@ CASES: dict[str, Callable[[], Any]] = {
     "PositionalEmbedding: a step at too many positions": lambda: nn.PositionalEmbedding(5, 8).step(
         rows[:, 0], np.arange(3)
     ),
+    "Linear: rows in a list": lambda: nn.Linear(4, 2)([*np.ones((5, 4))]),
     "Linear: the state of an LSTM": lambda: nn.Linear(4, 2)(nn.LSTM(3, 4)(np.ones((5, 2, 3)))[1]),
     "S4D: an odd number of states": lambda: nn.S4D(3, states=5),
     "Mamba: one time of a sequence": lambda: nn.Mamba(8)(rows[0, 0]),

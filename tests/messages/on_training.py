@@ -73,6 +73,14 @@ class Scaled:
         return wg.sum(x * self.w) * scale
 
 
+class Estimator:
+    """As much of an estimator as is looked at."""
+
+    def fit(self, x: Any, y: Any) -> Any: ...
+
+    def get_params(self, deep: bool = True) -> Any: ...
+
+
 # As much of torch as is called.
 of_torch: dict[str, Any] = {"__name__": "torch.distributions.categorical"}
 exec(
@@ -159,6 +167,9 @@ MAKING: dict[str, Callable[[], Any]] = {
     "TrainStep: a mistyped glob, all else frozen": lambda: step(optimizer={"ww": SGD, "*": None}),
     "TrainStep: everything frozen": lambda: step(optimizer={"w": None, "b": None}),
     "TrainStep: a model without parameters": lambda: step(model={"n": np.arange(3)}),
+    "TrainStep: a model of Python numbers": lambda: step(model={"t": 1.0}),
+    "TrainStep: a number as the model": lambda: step(model=0.5),
+    "TrainStep: an estimator as the model": lambda: step(model=Estimator()),
     "TrainStep: a model of complex numbers": lambda: step(model={"w": np.ones(2, complex)}),
     "TrainStep: an optimizer whose state has a shape of its own": lambda: step(
         optimizer=WrongState(0.1)
@@ -225,6 +236,12 @@ CALLING: dict[str, Callable[[], Any]] = {
     "TrainStep: a state of another form": lambda: first(
         X, Y, function=with_state, state={"n": np.zeros(2), "m": np.zeros(2)}
     ),
+    "TrainStep: the state before the loss": lambda: first(
+        X, Y, function=lambda m, s, x, y: (s, loss(m, x, y)), state={"n": np.zeros(2)}
+    ),
+    "TrainStep: a scalar state before the loss": lambda: first(
+        X, Y, function=lambda m, s, x, y: (s + 1.0, loss(m, x, y)), state=np.zeros(())
+    ),
     "TrainStep: a state whose shape changes": lambda: first(
         X, Y, function=with_state, state={"n": np.zeros(2)}
     ),
@@ -233,6 +250,15 @@ CALLING: dict[str, Callable[[], Any]] = {
     ),
     "TrainStep: no parameter with a gradient": lambda: first(
         X, Y, function=lambda m, x, y: loss(MODEL, x, y)
+    ),
+    "TrainStep: a batch as a tuple": lambda: first((X, Y)),
+    "TrainStep: a batch as a dict": lambda: first({"x": X, "y": Y}),
+    "TrainStep: a batch without one of its arguments": lambda: first(X),
+    "TrainStep: a generator under another name": lambda: first(
+        X, Y, function=lambda m, x, y, key: loss(m, x, y)
+    ),
+    "TrainStep: an average under another name": lambda: first(
+        X, Y, function=lambda m, x, y, ema: loss(m, x, y), optimizer=wg.optim.EMA(SGD)
     ),
     "TrainStep: a batch that is not finite": lambda: first(X * np.nan, Y),
 }

@@ -179,6 +179,20 @@ def test_chains_nest():
     np.testing.assert_array_equal(outer.table(4, 3), [0.75, 1, 0.5])
 
 
+def test_where_schedules_end():
+    cosine = wg.optim.Cosine(1.0, 5, min_lr=0.1)
+    chain = wg.optim.warmup_then(cosine, 3)
+    assert [each.ends_at() for each in (cosine, chain, wg.optim.MultiStep(1.0, (2, 4)))] == [
+        5,
+        8,
+        4,
+    ]
+    assert wg.optim.Exponential(1.0, 0.5).ends_at() is None
+    assert wg.optim.Chain([cosine, wg.optim.Exponential(1.0, 0.5)], [5]).ends_at() is None
+    for each in (cosine, chain, wg.optim.OneCycle(1.0, 9), wg.optim.MultiStep(1.0, ())):
+        assert len(set(each.table(each.ends_at(), 20))) == 1
+
+
 def test_equality_and_repr():
     assert Cosine(0.1, 100) == Cosine(np.float64(0.1), np.int32(100))
     assert hash(Cosine(0.1, 100)) == hash(Cosine(0.1, 100))

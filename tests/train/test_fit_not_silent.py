@@ -294,3 +294,43 @@ def test_what_is_no_callback_is_refused_before_training(callback, words):
         with pytest.raises(TypeError, match=words):
             fitted(step, callbacks=given)
     assert step.epoch == 0
+
+
+def test_an_ensemble_is_told_its_own_loops():
+    ensemble = wg.Ensemble(loss, [np.zeros(2), np.ones(2)], wg.optim.SGD(0.1))
+    with pytest.raises(TypeError, match=r"given Ensemble .*ensemble\.epochs\(x, y, batch_size=32"):
+        fitted(ensemble)
+
+
+def agreement(y, p):
+    if p.shape != y.shape or p.dtype.kind == "f":
+        raise ValueError("a mix of binary and continuous targets")
+    return float(np.mean(y == p))
+
+
+@pytest.mark.parametrize(("outputs", "classes"), [(2, "p.argmax(-1)"), (1, "p[:, 0] > 0")])
+def test_a_metric_that_fails_is_named_with_what_it_was_given(outputs, classes):
+    labels = (Y > 0).astype(int)
+
+    def of_classes(m, x, y):
+        return wg.mean(m(x) ** 2) + 0.0 * wg.sum(y)
+
+    def scored(metrics):
+        step = wg.TrainStep(of_classes, wg.nn.Linear(2, outputs, seed=0), wg.optim.SGD(0.01))
+        data = (X, labels)
+        wg.train.fit(step, data, 1, 16, validation=data, metrics=metrics, progress=False)
+
+    with pytest.raises(ValueError, match="a mix of") as found:
+        scored([agreement])
+    note = found.value.__notes__[0]
+    assert (
+        f"'agreement' was given targets of shape (64,) and predictions of shape (64, {outputs})"
+        in note
+    )
+    repair = f"metrics={{'agreement': lambda y, p: agreement(y, {classes})}}."
+    assert note.endswith(repair)
+    scored(eval(repair.removeprefix("metrics=").removesuffix("."), {"agreement": as_classes}))
+
+
+def as_classes(y, p):
+    return agreement(y, p.astype(int))

@@ -108,6 +108,13 @@ def test_a_decay_that_forgets_nearly_everything_is_named():
         assert warned(lambda decay=decay: wg.optim.EMA(wg.optim.SGD(0.1), decay=decay)) == []
 
 
+def test_an_average_that_never_moves_is_named():
+    (found,) = warned(lambda: wg.optim.EMA(wg.optim.SGD(0.1), decay=1.0))
+    assert found.category is ScheduleWarning
+    assert "stays at the first weights" in str(found.message)
+    assert warned(lambda: wg.optim.EMA(wg.optim.SGD(0.1), decay=0.9999)) == []
+
+
 def test_probabilities_in_the_place_of_their_logarithms_are_named():
     p, q = np.array([0.25, 0.75]), np.array([0.5, 0.5])
     (found,) = warned(lambda: wg.kl_div(q, p))

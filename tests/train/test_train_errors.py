@@ -139,7 +139,7 @@ CALLS = {
         lambda step: step(step.model),
         "live array of this step",
     ),
-    "too few": (TypeError, squared_error, {}, lambda step: step(X), "argument"),
+    "too few": (TypeError, squared_error, {}, lambda step: step(X), "given x, and no y"),
     "rows of data": (
         SHAPE,
         squared_error,

@@ -342,3 +342,77 @@ def test_a_step_that_goes_on_later_warns_as_well():
     other.load_state_dict(step.state_dict())
     with pytest.warns(wg.errors.ScheduleWarning, match=r"update 6 .*Cosine"):
         other(np.ones(1))
+
+
+def trained_for_epochs(schedule, epochs=100, batches=20, **options):
+    """Runs, epochs, fits and ensembles of so many epochs."""
+    x, loss = np.ones(batches), lambda w, x: wg.mean(w * x)
+    how = {"epochs": epochs, "batch_size": 1}
+    members = [np.ones(()), np.zeros(())]
+    return {
+        "run": lambda: scheduled(schedule, **options).run(x, **how),
+        "epochs": lambda: list(scheduled(schedule, **options).epochs(x, **how)),
+        "fit": lambda: wg.train.fit(scheduled(schedule, **options), (x,), **how, progress=False),
+        "ensemble": lambda: wg.Ensemble(loss, members, wg.optim.SGD(schedule), **options).run(
+            x, **how
+        ),
+    }
+
+
+@pytest.mark.parametrize("way", ["run", "epochs", "fit", "ensemble"])
+@pytest.mark.parametrize(
+    "schedule",
+    [
+        wg.optim.MultiStep(0.01, [30, 60, 90]),
+        wg.optim.Cosine(0.01, 100, min_lr=1e-5),
+        wg.optim.Polynomial(0.01, 100, min_lr=1e-3),
+        wg.optim.OneCycle(0.01, 100, final_div_factor=10),
+        wg.optim.warmup_then(wg.optim.Cosine(0.01, 90, min_lr=1e-4), 10),
+    ],
+    ids=lambda schedule: type(schedule).__name__,
+)
+def test_a_schedule_that_is_meant_in_epochs_is_told_before_the_first(schedule, way):
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        trained_for_epochs(schedule)[way]()
+    assert [each.category for each in found] == [wg.errors.ScheduleWarning]
+    assert "given 100 epochs, which have 2000 updates" in str(found[0].message)
+    assert "multiply its counts by 20, the updates of an epoch." in str(found[0].message)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("way", ["run", "epochs", "fit", "ensemble"])
+@pytest.mark.parametrize(
+    "schedule",
+    [
+        wg.optim.MultiStep(0.01, [600, 1200, 1800]),
+        wg.optim.Cosine(0.01, 2000, min_lr=1e-5),
+        wg.optim.LinearWarmup(0.01, 100),
+        wg.optim.warmup_then(0.01, 100),
+        wg.optim.Chain([wg.optim.Constant(1e-4), wg.optim.Constant(1e-3)], [50]),
+        wg.optim.Cosine(0.01, 20, min_lr=1e-3),  # one epoch of twenty batches
+        wg.optim.MultiStep(0.01, [50], gamma=0.7),
+        wg.optim.Constant(0.01),
+    ],
+)
+def test_schedules_that_count_updates_are_not_told(schedule, way):
+    trained_for_epochs(schedule)[way]()
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_schedule_that_counts_what_there_is_or_is_over_is_not_told():
+    schedule = wg.optim.Cosine(0.01, 100, min_lr=1e-5)
+    trained_for_epochs(schedule, accumulate=20)["run"]()  # an update an epoch
+    trained_for_epochs(schedule, batches=4)["run"]()  # not that many more
+    step = scheduled(schedule)
+    step.run(np.ones(20), batch_size=1, epochs=5)
+    step.run(np.ones(20), batch_size=1, epochs=100)  # goes on at the last rate
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_function_of_ones_own_is_not_asked_ahead():
+    asked = []
+    rate = wg.optim.Lambda(0.01, lambda index: asked.append(index) or 0.5)
+    step = scheduled(wg.optim.Chain([rate, wg.optim.Constant(1e-4)], [50]))
+    next(iter(step.epochs(np.ones(20), batch_size=1, epochs=100)))
+    assert max(asked) == 19

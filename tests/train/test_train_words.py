@@ -1,6 +1,7 @@
 """What a training step says where it is given other things than it takes."""
 
 import functools
+import re
 import sys
 from dataclasses import dataclass
 from typing import Any
@@ -290,20 +291,79 @@ def test_settings_that_can_be_iterated_over_are_not_loaders():
 
 
 @pytest.mark.parametrize(
-    ("given", "repair"),
+    ("given", "kind", "repair"),
     [
-        ((X, X[:, 0]), "write step(*batch)."),
-        ([X, X[:, 0]], "write step(*batch)."),
-        ([(X, X[:, 0])], "write for x, y in batches: step(x, y)."),
+        ((X, X[:, 0]), "a tuple of 2", "Write *batch in its place, as in step(*batch)."),
+        ([X, X[:, 0]], "a list of 2", "Write *batch in its place, as in step(*batch)."),
+        ([(X, X[:, 0])], "a list of 1", "for x, y in batches, as in step(x, y)."),
+        ({"x": X, "y": X[:, 0]}, "a dict of 2", "as in step(**batch)."),
+        ({"a": X, "b": X[:, 0]}, "a dict of 2", "Write x=batch['a'], y=batch['b'] in its place."),
     ],
 )
-def test_a_batch_that_is_given_as_one_argument(given, repair):
-    with pytest.raises(TypeError, match="missing 1 required positional argument: 'y'") as found:
-        step_of(pairs)(given)
-    assert found.value.__notes__[-1].endswith(repair)
-    with pytest.raises(TypeError) as found:
-        step_of(pairs)(X)
-    assert not getattr(found.value, "__notes__", [])
+def test_a_batch_that_is_given_as_one_argument(given, kind, repair):
+    told = rf"the loss was given x as {kind}, and no y; a batch is.*{re.escape(repair)}$"
+    calls = [lambda: step_of(pairs)(given), lambda: step_of(pairs).check(given)]
+    if kind != "a list of 1":
+        calls.append(lambda: step_of(pairs).run(given, batch_size=2))
+    for call in calls:
+        with pytest.raises(TypeError, match=told):
+            call()
+    told = rf"the function was given x as {kind}, and no y"
+    for call in (
+        lambda: step_of(pairs).bind(pairs)(given),
+        lambda: step_of(pairs).evaluate(pairs, given, batch_size=4),
+    ):
+        with pytest.raises(TypeError, match=told):
+            call()
+
+
+@pytest.mark.parametrize("given", [(X,), ((X, X, X),), ({"x": X},)])
+def test_an_argument_that_is_not_given(given):
+    told = r"the loss was given x, and no y; it has no default\. Pass y, or give it a default\."
+    with pytest.raises(TypeError, match=told):
+        step_of(pairs)(*given)
+    with pytest.raises(TypeError, match=r"the loss was given no x; it has no default"):
+        step_of(pairs)()
+
+
+def test_errors_inside_of_a_loss_are_their_own():
+    def needs_two(a, b):
+        return a + b
+
+    with pytest.raises(TypeError, match="missing 1 required positional argument: 'b'"):
+        step_of(lambda m, x: needs_two(m(x)))(X)
+
+
+def noisy(m, x, key):
+    return wg.mean((m(x) + wg.random.normal(key, (4, 2))) ** 2)
+
+
+def test_a_generator_has_the_name_rng():
+    told = r"given x, and no key; a step gives random numbers to a parameter named rng\. Write rng"
+    for call in (
+        lambda: step_of(noisy)(X),
+        lambda: step_of().bind(noisy)(X),
+        lambda: step_of().bind(lambda m, x, *, key: noisy(m, x, key))(X),
+        lambda: step_of().evaluate(noisy, X, batch_size=4),
+    ):
+        with pytest.raises(TypeError, match=told):
+            call()
+    assert np.isfinite(step_of(noisy)(X, wg.random.key(0)))
+
+
+def test_the_average_has_the_name_averaged():
+    told = (
+        r"to a parameter named averaged\. Write averaged in the place of target, or pass target\."
+    )
+    average = wg.optim.EMA(wg.optim.SGD(0.1))
+    with pytest.raises(TypeError, match=rf"given x, and no target; .*{told}"):
+        step_of(difference, average)(X)
+    with pytest.raises(TypeError, match=rf"given target, and no x; .*{told}"):
+        step_of(loss, average).bind(lambda m, target, x: m(x) - target(x))(X)
+    with pytest.raises(TypeError, match=r"no target; it has no default"):
+        step_of(difference)(X)
+    given = wg.tree.copy(NETWORK)
+    assert np.isfinite(step_of(lambda m, x, target: difference(m, x, target), average)(X, given))
 
 
 def test_a_loss_whose_first_parameter_is_no_model():

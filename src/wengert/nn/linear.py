@@ -88,9 +88,10 @@ def _require_width(x: Value, weight: Value) -> None:
 def _require_one_array(x: Sequence[Any]) -> None:
     """Refuse several arrays, which would be stacked; rows of numbers are one."""
     if any(isinstance(each, Tensor | np.ndarray) and each.shape for each in x):
+        of_lstm = "The state of an LSTM is a pair (h, memory): pass h, which is state[0]. "
         error = TypeError(
-            f"Linear: given a {type(x).__name__} of {len(x)} arrays; it takes one. The state of an "
-            "LSTM is a pair (h, memory): pass h, which is state[0]. For arrays that are rows, "
-            "write wg.stack(rows)."
+            f"Linear: given a {type(x).__name__} of {len(x)} arrays; it takes one. "
+            f"{of_lstm if len(x) == 2 else ''}Arrays that are rows make one: np.stack(rows) before "
+            "a step or a bound function is called, wg.stack(rows) in it."
         )
         raise located(error, list(x))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from wengert.core import dtypes, tree
 from wengert.core.words.warn import warn_user
 from wengert.errors import MissingGradient, OptimError, UntrainedWarning
@@ -86,10 +88,25 @@ def gradients_for(by: str, parameters: dict[str, Any], grads: Any) -> dict[str, 
         if path not in by_path:
             raise MissingGradient(
                 f"{by}: the gradients have no array for {named(path)}; every parameter needs one. "
-                "Pass what wg.grad returns for this tree."
+                f"{_instead_of_pair(parameters, grads)}."
             )
         require_shape(by, named(path), weights, by_path[path])
     return {path: by_path[path] for path in parameters}
+
+
+def _instead_of_pair(parameters: dict[str, Any], grads: Any) -> str:
+    """What to pass: a pair may have the gradients beside another result."""
+    if isinstance(grads, tuple) and len(grads) == 2:
+        shapes = {(path, np.shape(x)) for path, x in parameters.items()}
+        first, second = (
+            shapes <= set(zip(tree.paths(g), map(np.shape, tree.leaves(g)), strict=True))
+            for g in grads
+        )
+        if first and not second:
+            return "Take the pair apart: grads, norm = wg.optim.clip_by_global_norm(grads, 1.0)"
+        if second and not first:
+            return "Take the pair apart: value, grads = wg.value_and_grad(f)(model)"
+    return "Pass what wg.grad returns for this tree"
 
 
 def require_shape(by: str, name: str, weights: Any, grad: Any) -> None:

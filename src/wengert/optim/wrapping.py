@@ -12,6 +12,7 @@ from wengert.core.words.warn import warn_user
 from wengert.errors import OptimError, ScheduleWarning
 from wengert.optim.lifecycle.constructors import Rate
 from wengert.optim.lifecycle.given_optimizers import note_copy
+from wengert.optim.lifecycle.member_optimizers import note_member_settings
 from wengert.optim.numbers import choice
 from wengert.optim.optimizer import Arrays, Optimizer, Updates
 from wengert.optim.parameters import parameters_of, replaced
@@ -35,6 +36,7 @@ class Wrapping(Optimizer):
             )
         self.optimizer = optimizer.remade({})
         note_copy(self.optimizer, optimizer)
+        note_member_settings(self.optimizer, optimizer)
         super().__init__(optimizer.lr)
 
     @property
@@ -156,6 +158,12 @@ class EMA(Wrapping):
         self.decay = decay
         self.warmup = warmup
         super().__init__(optimizer)
+        if self.decay == 1:
+            warn_user(
+                "EMA: decay=1 was given; the average keeps that part of what it was, all of it, "
+                "and stays at the first weights. Choose one below 1, such as decay=0.999.",
+                ScheduleWarning,
+            )
         if 0 < self.decay < LEAST_DECAY:  # 0 is deliberate: no average
             warn_user(
                 f"EMA: decay={self.decay:g} was given; the average keeps that part of what it was, "

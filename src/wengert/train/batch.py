@@ -28,9 +28,11 @@ from wengert.train.mistakes.methods_of_objects import (
     is_method_like,
     refusal_of_method,
 )
+from wengert.train.mistakes.missing_arguments import not_all_given
 from wengert.train.runs.column_names import KnownColumns
 from wengert.train.runs.frames import repair_of_dtype, require_columns_of_numbers
 from wengert.train.runs.loaders import note_batches
+from wengert.train.runs.row_labels import RowOrderLooks
 
 POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 _STARRED = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
@@ -41,6 +43,9 @@ GENERATOR, AVERAGED = "rng", "averaged"  # parameters that a step itself gives t
 _NAMES_OF_MODELS = frozenset(
     ("m", "model", "net", "network", "p", "params", "parameters", "policy", "w", "weights")
 )
+
+
+_NAMES_OF_STATES = frozenset(("carry", "h", "hidden", "memory", "state", "states"))
 
 
 class FunctionParameters:
@@ -85,7 +90,7 @@ class FunctionParameters:
         self.model_name = own[0] if own else ""
         self._names = own[1 + has_state :]
         takes_all = any(p.kind is p.VAR_POSITIONAL for p in parameters)
-        self._own, self._has_state = own, has_state
+        self._own, self._has_state, self._averages = own, has_state, averages
         self._most = sys.maxsize if takes_all or not is_known else len(own)
         self.note = _note_of_state(own) if has_state else ""  # for errors of the loss
 
@@ -124,7 +129,7 @@ class FunctionParameters:
             if is_method_like(function, model):
                 error.add_note(str(refusal_of_method(function, model)))
             elif isinstance(error, TypeError) and binding_refused(error):
-                note_batches(error, args[1:])
+                raise self._too_few(batch) or error from None
             raise
         if computes_without_model(function, batch, given, failed=False):
             raise refusal_of_method(function, model)
@@ -143,6 +148,13 @@ class FunctionParameters:
             f"TrainStep: the {self._what} was given the {' and the '.join(first)}, and {counted}; "
             f"it takes {', '.join(self._own) or 'nothing'}. {repair}."
         )
+
+    def _too_few(self, args: Sequence[Any]) -> TypeError | None:
+        """The refusal of fewer arguments than the function needs, if they are what is missing."""
+        names = [*self._own, *sorted(self._by_name)]
+        needed = [name for name in names if name not in self._defaults]
+        first = 1 + self._has_state
+        return not_all_given(self._what, names, needed, args, first, self._averages)
 
     def by_place(
         self, by: str, batch: Sequence[Any], named: Mapping[str, Any], options: Sequence[str] = ()
@@ -242,12 +254,14 @@ def _starred(p: inspect.Parameter) -> str:
 
 def _note_of_state(names: Sequence[str]) -> str:
     """What may be the cause of an error in a loss that is given a state as its second argument."""
-    if "state" not in names[2:]:
+    places = [i for i, name in enumerate(names) if name in _NAMES_OF_STATES]
+    if not places or places[0] < 2:
         return ""
+    name = names[places[0]]
     return (
         f"TrainStep: the state is the second argument of a loss, here {names[1]!r}, and the "
-        f"parameter 'state' is argument {names.index('state') + 1}. If that one is "
-        "meant, write loss(model, state, …)."
+        f"parameter {name!r} is argument {places[0] + 1}. If that one is meant, write "
+        f"loss({names[0]}, {name}, …)."
     )
 
 

@@ -422,7 +422,9 @@ class Engine:
         drops = bool(self.phase) and self._is_finite_alone(own, batch)
         error: Exception | None = None
         if self.nonfinite == RAISE:
-            error = explain_nonfinite(self.plan, self.programs[updating], own, batch)
+            error = explain_nonfinite(
+                self.plan, self.programs[updating], own, batch, self.kinds.columns
+            )
         self.count_left_out(drops, error)
 
     def count_left_out(self, drops: bool, error: Exception | None) -> None:

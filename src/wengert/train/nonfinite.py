@@ -20,6 +20,7 @@ from wengert.train.batch import ROWS
 from wengert.train.live_programs import LivePrograms
 from wengert.train.recorded.step_arrays import AUX, LOSS, FixedArrays, LiveArrays, OwnArguments
 from wengert.train.recorded.step_plan import StepPlan
+from wengert.train.runs.column_names import KnownColumns
 from wengert.train.segments import Segment
 
 REPORT = "the report"
@@ -46,7 +47,11 @@ class NamedArray:
 
 
 def explain_nonfinite(
-    plan: StepPlan, programs: LivePrograms, own: OwnArguments, batch: Sequence[Any]
+    plan: StepPlan,
+    programs: LivePrograms,
+    own: OwnArguments,
+    batch: Sequence[Any],
+    columns: KnownColumns | None = None,  # of frames
 ) -> WengertError:
     """The error for a call that would have made something that is not finite."""
     if _has_no_rows(batch):
@@ -67,6 +72,8 @@ def explain_nonfinite(
         if cause is not None and _is_norm(results[position], cause):
             only_norm = True  # a gradient that is not finite would say more
         elif cause is not None:
+            if columns is not None and cause.argument is not None and cause.value == "nan":
+                cause = replace(cause, column=columns.at(cause.argument, cause.index))
             return _error(cause, results[position], inputs)
     return _norm_beyond_floats() if only_norm else _unexplained()
 

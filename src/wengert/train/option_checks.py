@@ -10,8 +10,10 @@ from typing import Any
 from wengert.core import tree
 from wengert.core.bind import located
 from wengert.core.tensor import Tensor
-from wengert.errors import TraceError
+from wengert.core.words.numbers_in_trees import arrays_instead
+from wengert.errors import OptimError, TraceError
 from wengert.optim.optimizer import Optimizer
+from wengert.optim.parameters import leaf_name
 from wengert.runtime.workers import LIMIT
 
 RUN_OPTIONS = ("batch_size", "epochs", "shuffle_seed", "drop_last", "aux")
@@ -47,11 +49,16 @@ def require_no_network(by: str, f: Any, structure: tree.Structure, repair: str) 
 
 
 def require_arrays(model: Any) -> None:
-    """Refuse a model of Tensors: the step is made inside a loss."""
+    """Refuse a model of Tensors: the step is made inside a loss. And one of Python numbers, or an
+    estimator, which have no arrays.
+    """
     try:
-        tensors = [x for x in tree.leaves(model) if isinstance(x, Tensor)]
+        leaves = tree.leaves(model)
     except TraceError:  # said where it is copied
         return
+    if not leaves:
+        _refuse_without_arrays(model)
+    tensors = [x for x in leaves if isinstance(x, Tensor)]
     if tensors:
         error = TraceError(
             "TrainStep: given a model of Tensors, inside a function that is differentiated or "
@@ -60,6 +67,31 @@ def require_arrays(model: Any) -> None:
             "g, model, grads) or optimizer.update(model, grads, state)."
         )
         raise located(error, tensors)
+
+
+def _refuse_without_arrays(model: Any) -> None:
+    """Refuse a model without arrays, where it can be seen what was meant."""
+    if hasattr(model, "get_params") and hasattr(model, "fit"):
+        weights = (
+            "for a step with its weights write [*zip(estimator.coefs_, estimator.intercepts_)] as "
+            "the model"
+            if hasattr(model, "coefs_")
+            else "for a step make a network of wg.nn"
+        )
+        raise OptimError(
+            f"TrainStep: given {type(model).__name__} as the model, an estimator of scikit-learn; "
+            "a step trains a tree of float arrays, such as a network. Train it by its own fit or "
+            f"partial_fit; {weights}."
+        )
+    instead = arrays_instead(model)
+    numbers = [(path, x) for path, x in tree.plain_values(model) if type(x) in (float, int)]
+    if instead is not None and numbers:
+        path, number = next((each for each in numbers if type(each[1]) is float), numbers[0])
+        raise OptimError(
+            f"TrainStep: {leaf_name(path, 'model')} is the Python number {number!r}, and there is "
+            "no array; arrays are parameters, and numbers are part of the program. "
+            f"{instead}."
+        )
 
 
 def require_order(loss: Any, model: Any) -> None:

@@ -50,7 +50,6 @@ from wengert.train.ranked.ranked_calls import RankedCalls
 from wengert.train.ranked.ranks import Alone, Ranks, require_ranks
 from wengert.train.recorded.optimizer_groups import (
     make_groups,
-    own_optimizers,
     require_same_rules,
 )
 from wengert.train.recorded.step_arrays import AUX, CALLS, LOSS, REPORT
@@ -156,8 +155,7 @@ class TrainStep(StepViews, Explained, Uncopied):
         note_step(self, loss, engine.counts[CALLS : CALLS + 1], storage.leaves, compiled)
 
     def _begin(self, engine: Engine, optimizer: Any) -> None:
-        groups, self._engine = engine.plan.groups, engine
-        self._originals = Originals(own_optimizers(optimizer, groups), engine.guard.note_change)
+        self._engine, self._originals = engine, Originals(optimizer, engine)
         self._quick_steps = QuickSteps(self._engine)
         self._quick: Call = never  # how calls are made while nothing else is under way
         self._numbers = itertools.count()  # of bound functions that draw random numbers

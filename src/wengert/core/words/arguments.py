@@ -161,6 +161,14 @@ _OTHERWISE: Mapping[tuple[str, str], str] = {
         for name in ("query", "key", "value", "q", "k", "v")
     },
     ("Gamma", "scale"): "Write rate=1 / scale",
+    **{
+        (name, given): f"Write mean + deviation * {call}"
+        for name, call in (
+            ("Generator.normal", "rng.normal(shape)"),
+            ("normal", "wg.random.normal(key, shape)"),
+        )
+        for given in ("loc", "mean", "mu", "scale", "sigma", "std", "stddev")
+    },
     ("LBFGS.minimize", "jac"): "Leave it out: the gradient is derived from the function",
     **{
         ("LBFGS.minimize", name): "Give it to the search: wg.optim.LBFGS(max_iter=200)"
@@ -294,11 +302,17 @@ _TOGETHER: Mapping[str, str] = {
 }
 
 
-def no_parameter(name: str, key: str, known: Sequence[str]) -> TypeError:
-    """The refusal of an argument by a name that is none."""
+def no_parameter(
+    name: str, key: str, known: Sequence[str], made_with: Sequence[str] = ()
+) -> TypeError:
+    """The refusal of an argument by a name that is none; `made_with` are names of the constructor
+    of what was called.
+    """
     meant = _meant(key, known)
     usual = _ARGUMENTS_OF_OTHERS.get(name, "Use these names" if known else "Leave it out")
     repair = f"Write {meant}= instead" if meant else usual
+    if key in made_with:
+        repair = f"Pass it to the constructor: {name}(…, {key}=…)"
     repair = _OTHERWISE.get((name, key), repair)
     has = ", ".join(known) or "none"
     return TypeError(f"{name}: no parameter {key!r}; it has {has}. {repair}.")
@@ -338,7 +352,11 @@ def not_given(name: str, key: str) -> TypeError:
 
 
 def refusal(
-    name: str, signature: inspect.Signature, args: Sequence[Any], kwargs: Mapping[str, Any]
+    name: str,
+    signature: inspect.Signature,
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    made_with: Sequence[str] = (),
 ) -> TypeError | None:
     """Why Python cannot bind these arguments, in words; None if it can."""
     parameters = list(signature.parameters.values())
@@ -352,7 +370,7 @@ def refusal(
     taken = {p.name for p in places[: len(args)]}
     for key in kwargs:
         if key not in by_name and not takes_all:
-            return no_parameter(name, key, [p.name for p in named])
+            return no_parameter(name, key, [p.name for p in named], made_with)
         if key in taken & by_name:
             return given_twice(name, key)
     for p in named:
@@ -374,7 +392,9 @@ def worded(function: F) -> F:
     return cast("F", _worded(function, function.__name__, 0))
 
 
-def _worded(function: Callable[..., Any], name: str, own: int) -> Callable[..., Any]:
+def _worded(
+    function: Callable[..., Any], name: str, own: int, made_by: type | None = None
+) -> Callable[..., Any]:
     @wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
         try:
@@ -384,7 +404,9 @@ def _worded(function: Callable[..., Any], name: str, own: int) -> Callable[..., 
                 raise
             signature = inspect.signature(function)
             kept = list(signature.parameters.values())[own:]
-            clearer = refusal(name, signature.replace(parameters=kept), args[own:], kwargs)
+            made_with = [] if made_by is None else [*inspect.signature(made_by).parameters]
+            bound = signature.replace(parameters=kept)
+            clearer = refusal(name, bound, args[own:], kwargs, made_with)
             raise clearer or error from None
 
     return call
@@ -400,7 +422,7 @@ def worded_methods(*names: str) -> Callable[[type[T]], type[T]]:
             method = getattr(kind, name)
             assert isinstance(method, FunctionType)
             known = kind.__name__ if name in ("__init__", "__call__") else f"{kind.__name__}.{name}"
-            setattr(kind, name, _worded(method, known, 1))
+            setattr(kind, name, _worded(method, known, 1, kind if name == "__call__" else None))
         return kind
 
     return decorate

@@ -13,7 +13,9 @@ def arrays_instead(x: Any) -> str | None:
     if tree.leaves(x) or not tree.leaves(tree.arrays(x)):
         return None
     if isinstance(x, dict):
-        return "Make arrays of them, as in {'mean': np.array(0.0)}"
+        floats = ((key, each) for key, each in x.items() if type(each) is float)
+        key, each = next(floats, ("mean", 0.0))
+        return f"Make arrays of them, as in {{{key!r}: np.array({each!r})}}"
     if is_dataclass(x):
         kind, values = type(x).__name__, {each.name: getattr(x, each.name) for each in fields(x)}
         name = next((name for name, value in values.items() if type(value) is float), None)

@@ -78,6 +78,15 @@ REPAIRS: Mapping[str, Mapping[str, str]] = {
             _BINARY,
         ),
         "binary_cross_entropy": f"{_BINARY}: it takes logits, not probabilities",
+        **dict.fromkeys(
+            ("discount", "discount_cumsum", "discounted_cumsum", "discounted_returns"),
+            "Write wg.linear_recurrence(gamma, rewards, reverse=True)",
+        ),
+        **dict.fromkeys(
+            ("polyak_update", "soft_update"),
+            "Train with wg.optim.EMA(optimizer, decay=1 - tau), or write wg.tree.map(lambda t, w: "
+            "(1 - tau) * t + tau * w, target, model)",
+        ),
         "cat": "Write wg.concat([x, y], axis=0)",
         "clamp": "Write wg.clip(x, low, high)",
         **dict.fromkeys(("clip_grad_norm", "clip_grad_norm_"), _CLIP_NORM),
@@ -185,6 +194,10 @@ REPAIRS: Mapping[str, Mapping[str, str]] = {
         "HuberLoss": _HUBER,
         "Identity": 'Write "identity"',
         "L1Loss": _MAE,
+        "Lambda": (
+            "Put the function itself among the layers: wg.nn.Sequential(wg.nn.Linear(3, 2), "
+            "function)"
+        ),
         "LSTMCell": "Write cell = wg.nn.LSTM(in_size, hidden_size), and cell.step(x, (h, memory))",
         "Module": _A_DATACLASS,
         "ModuleList": "Write a list",
@@ -283,9 +296,10 @@ REPAIRS: Mapping[str, Mapping[str, str]] = {
     "distributions": {
         "kl_divergence": "Write wg.distributions.kl(p, q)",
         **dict.fromkeys(("Gaussian", "Norm"), "Write wg.distributions.Normal(mean, std)"),
+        "MultivariateNormalTriL": "Write wg.distributions.MultivariateNormal(mean, factor)",
         **dict.fromkeys(
-            ("MultivariateNormalTriL", "MultivariateNormalDiag"),
-            "Write wg.distributions.MultivariateNormal(mean, factor)",
+            ("DiagGaussian", "DiagonalGaussian", "MultivariateNormalDiag"),
+            "Write p = wg.distributions.Normal(mean, std), and wg.sum(p.log_prob(x), axis=-1)",
         ),
         "Exponential": "Write wg.distributions.Gamma(1.0, rate), which is that distribution",
         "Chi2": "Write wg.distributions.Gamma(n / 2, 0.5), which is that distribution",

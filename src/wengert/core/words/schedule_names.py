@@ -68,6 +68,7 @@ THEIR_SCHEDULES: Mapping[str, str] = {
         f'Write wg.optim.OneCycle(max_lr, total_steps, anneal_strategy="linear"){_AS_LR}'
     ),
     "linear_schedule": _LINEAR,
+    "LinearSchedule": _LINEAR,
     "piecewise_constant_schedule": _PIECES,
     "piecewise_interpolate_schedule": f"Write wg.optim.Lambda(lr, function){_AS_LR}",
     "polynomial_schedule": _POLYNOMIAL,

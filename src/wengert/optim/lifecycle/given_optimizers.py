@@ -14,7 +14,7 @@ T = TypeVar("T")
 OBSERVED = "best"  # the attribute of a schedule that changes when it is told a metric
 
 
-class _Beside(Generic[T]):
+class ByObject(Generic[T]):
     """A value for each of some objects, for as long as these live. They need not be hashable, and
     equal ones are kept apart: schedules are equal where their settings are.
     """
@@ -35,8 +35,8 @@ class _Beside(Generic[T]):
             del self._entries[number]
 
 
-_told: _Beside[list[weakref.WeakMethod[Told]]] = _Beside()
-_copied_from: _Beside[weakref.ref[Any]] = _Beside()
+_told: ByObject[list[weakref.WeakMethod[Told]]] = ByObject()
+_copied_from: ByObject[weakref.ref[Any]] = ByObject()
 
 
 def tell_of_changes(original: Any, told: Told) -> None:

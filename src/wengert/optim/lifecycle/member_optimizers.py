@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import weakref
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 
 from wengert.core.words.missing import Explained
 from wengert.errors import OptimError
+from wengert.optim.lifecycle.given_optimizers import ByObject
 from wengert.optim.settings import Setting
 
 _RATES = ("lr", "learning_rate")
@@ -62,12 +64,57 @@ def made_for_members(
             f"{kind.__name__}: given settings with entries for different numbers of members "
             f"({shown}); each has one entry for every member. Give them the same length."
         )
-    return MemberOptimizers(
-        [
-            kind(**values | {name: _entry(x[i]) for name, x in lists.items()})
-            for i in range(next(iter(counts.values())))
-        ]
-    )
+    made = [
+        kind(**values | {name: _entry(x[i]) for name, x in lists.items()})
+        for i in range(next(iter(counts.values())))
+    ]
+    arrays = [MemberSetting(name, x) for name, x in lists.items() if _is_watched(x)]
+    for i, each in enumerate(made if arrays else ()):
+        _settings.set(each, [(setting, i) for setting in arrays])
+    return MemberOptimizers(made)
+
+
+class MemberSetting:
+    """An array with a number for each member, which stands for a setting of their optimizers, and
+    what was in it when they were made.
+    """
+
+    def __init__(self, name: str, x: np.ndarray[Any, Any]) -> None:
+        self.name, self.numbers = name, x.copy()
+        self._array = weakref.ref(x)
+        self.has_other_use: bool = False  # whether others were made of it since
+        before = _latest.get(x)
+        if before is not None:
+            before.has_other_use = True
+        _latest.set(x, self)
+
+    @property
+    def array(self) -> np.ndarray[Any, Any] | None:
+        return self._array()
+
+    @property
+    def is_left(self) -> bool:
+        """Whether it may be written to, and what is written can only be meant for these."""
+        return self.array is not None and not self.has_other_use
+
+
+_settings: ByObject[list[tuple[MemberSetting, int]]] = ByObject()  # by optimizer
+_latest: ByObject[MemberSetting] = ByObject()  # by array
+
+
+def member_settings_of(optimizer: Any) -> list[tuple[MemberSetting, int]]:
+    """The arrays of which an optimizer has an entry each, and the number of that."""
+    return _settings.get(optimizer) or []
+
+
+def note_member_settings(copy: Any, original: Any) -> None:
+    """Remember that a copy of an optimizer has the same entries."""
+    if settings := member_settings_of(original):
+        _settings.set(copy, settings)
+
+
+def _is_watched(x: Any) -> bool:
+    return type(x) is np.ndarray and x.ndim == 1
 
 
 def _may_be_several(x: Any) -> bool:

@@ -63,6 +63,12 @@ class Schedule(Explained, ABC):
             raise self._refused(begin + at, float(rates[at]))
         return rates
 
+    def ends_at(self) -> int | None:
+        """The index of the first update of those that all have the last rate; None for schedules
+        that have no last one.
+        """
+        return None
+
     def __mul__(self, factor: Any) -> NoReturn:
         name = type(self).__name__
         raise TypeError(

@@ -61,6 +61,10 @@ class Chain(Schedule):
             start = end
         return rates
 
+    def ends_at(self) -> int | None:
+        end = self.schedules[-1].ends_at()
+        return None if end is None else (0, *self.milestones)[-1] + end
+
     def state_dict(self) -> dict[str, Any]:
         """The states of those members that have one, by their position."""
         states = {str(i): each.state_dict() for i, each in enumerate(self.schedules)}

@@ -27,6 +27,9 @@ class Constant(Schedule):
     def __post_init__(self) -> None:
         settings.check_fields(self, lr=settings.not_negative)
 
+    def ends_at(self) -> int:
+        return 0
+
     def values(self, indices: range) -> Sequence[float]:
         return [self.lr] * len(indices)
 
@@ -75,6 +78,9 @@ class MultiStep(Schedule):
             gamma=settings.not_negative,
         )
 
+    def ends_at(self) -> int:
+        return self.milestones[-1] if self.milestones else 0
+
     def values(self, indices: range) -> Sequence[float]:
         lr, gamma, milestones = self.lr, self.gamma, self.milestones
         return [lr * gamma ** bisect_right(milestones, index) for index in indices]
@@ -121,6 +127,9 @@ class Cosine(Schedule):
             self, lr=settings.not_negative, total_steps=settings.count, min_lr=settings.not_negative
         )
 
+    def ends_at(self) -> int:
+        return self.total_steps
+
     def values(self, indices: range) -> Sequence[float]:
         low, half, total = self.min_lr, (self.lr - self.min_lr) / 2, self.total_steps
         cos, pi = math.cos, math.pi
@@ -153,6 +162,9 @@ class Polynomial(Schedule):
             min_lr=settings.not_negative,
         )
 
+    def ends_at(self) -> int:
+        return self.total_steps
+
     def values(self, indices: range) -> Sequence[float]:
         low, height, total, power = self.min_lr, self.lr - self.min_lr, self.total_steps, self.power
         return [
@@ -182,6 +194,9 @@ class LinearWarmup(Schedule):
             total_steps=settings.count,
             start_factor=settings.fraction,
         )
+
+    def ends_at(self) -> int:
+        return self.total_steps
 
     def values(self, indices: range) -> Sequence[float]:
         lr, total, factor = self.lr, self.total_steps, self.start_factor
@@ -302,6 +317,9 @@ class OneCycle(Schedule):
         peak = min(max(rise - 1, 0.0), end)
         back = min(max(2 * rise - 2, peak), end)
         return [(peak, first, self.max_lr), (back, self.max_lr, first), (end, first, last)]
+
+    def ends_at(self) -> int:
+        return self.total_steps
 
     def values(self, indices: range) -> Sequence[float]:
         phases, cosine = self.phases(), self.anneal_strategy == "cos"

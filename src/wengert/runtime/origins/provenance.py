@@ -68,6 +68,7 @@ class Cause:
     position: int  # of the result among the outputs
     result_index: ArrayPosition  # its first element that is not finite
     leading: Size | None = None  # of what the op returned, or of the argument: the first axis
+    column: str | None = None  # of the argument, where it is a frame
 
     @property
     def phase(self) -> str:
@@ -168,6 +169,9 @@ def describe(cause: Cause, result: str, by: str = "compile") -> str:
         needed += f", and is not at index {cause.result_index}"
     if cause.argument is not None:
         given = f"argument {cause.argument!r} is {cause.value}{_at(cause.index)}"
+        if cause.column is not None:
+            repair = "Fill or drop the missing values before, in all arguments alike."
+            return f"{by}: {given}, in the column {cause.column!r}; {needed}. {repair}"
         return f"{by}: {given}; {needed}. Correct the argument, {repair}"
     if cause.op == op.constant.name:
         given = f"the program has {cause.value}{_at(cause.index)} of a constant"

@@ -257,7 +257,7 @@ class Ensemble(Explained, Uncopied):
             first.look()
         elif first.shown.trees and first.shown.is_due():
             first.shown.look()
-        warn_of_members(step._originals for step in self._steps)
+        warn_of_members([step._originals for step in self._steps], in_call=True)
         for engine in self._engines:
             if engine.progress.begun:
                 engine.progress = engine.progress._replace(begun=None)
@@ -324,7 +324,7 @@ class Ensemble(Explained, Uncopied):
         for epoch in run.each_epoch():
             self._look_for_alike(run.options.by)
             yield epoch
-            warn_of_members(step._originals for step in self._steps)
+            warn_of_members([step._originals for step in self._steps])
 
     def _run(
         self,
@@ -336,7 +336,7 @@ class Ensemble(Explained, Uncopied):
         drop_last: bool,
         aux: str,
     ) -> MemberRun:
-        warn_of_members(step._originals for step in self._steps)
+        warn_of_members([step._originals for step in self._steps])
         first, count = self._engines[0], len(self)
         simple = {"batch_size": batch_size, "epochs": epochs, "drop_last": drop_last, "aux": aux}
         self._steps[0]._parameters.require_no_option(by, simple)

@@ -60,10 +60,12 @@ def warn_of_stacked(
     names = leaf_names(all_names, given)
     leaves = zip(names, tree.leaves(given), strict=True)
     shown = " and ".join(f"{name!r} of shape {np.shape(x)}" for name, x in leaves if id(x) in ids)
+    in_list = any(isinstance(x, list | tuple) for x in arguments)
+    stack = "wg.train.each(np.stack(x))" if in_list else "wg.train.each(x)"
     warn_user(
         f"{by}: given {shown} for all {members} members; every member takes all of it as one "
         f"batch, though it has {members} entries in front, and the {what} could be given one "
-        "of them. Write wg.train.each(x) to give x[i] to member i; if it is one batch, filter "
+        f"of them. Write {stack} to give x[i] to member i; if it is one batch, filter "
         "wg.errors.StackedWarning.",
         StackedWarning,
     )

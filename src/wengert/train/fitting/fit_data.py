@@ -28,6 +28,12 @@ OF_VALIDATION = 2**62  # in the place of an epoch: the order that decides what v
 
 def engine_of(step: Any) -> Engine:
     """The engine of a training step; all else is refused."""
+    if any(kind.__name__ == "Ensemble" for kind in type(step).__mro__):
+        raise TypeError(
+            f"{BY}: given {type(step).__name__} as the step; a fit trains one wg.TrainStep, and "
+            "an ensemble has loops of its own. Write for epoch in ensemble.epochs(x, y, "
+            "batch_size=32, epochs=10), or ensemble.run(…), and ensemble.evaluate there."
+        )
     if not isinstance(step, TrainStep):
         raise TypeError(
             f"{BY}: given {type(step).__name__} as the step; it is a wg.TrainStep, which knows the "

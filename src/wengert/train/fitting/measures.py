@@ -98,7 +98,12 @@ class Measures:
             prediction = self._predicted()
             named = {} if self._weight is None else {"weight": self._weight}
             for name, metric in self._metrics.items():
-                numbers[name] = _number(name, metric(self._target, prediction, **named))
+                try:
+                    measured = metric(self._target, prediction, **named)
+                except Exception as error:
+                    error.add_note(_note_of_metric(name, self._target, prediction))
+                    raise
+                numbers[name] = _number(name, measured)
             if not self._has_looked:
                 self._has_looked = True
                 self._look_for_pairs(numbers, prediction, named)
@@ -158,6 +163,25 @@ class Measures:
                 )
             parts.append(predicted)
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+
+def _note_of_metric(name: str, target: Array, prediction: Array) -> str:
+    """What a metric was given that has failed, and what to write where it takes classes."""
+    told = (
+        f"{BY}: the metric {name!r} was given targets of shape {target.shape} and predictions of "
+        f"shape {prediction.shape}, as the model or predict= gives them"
+    )
+    if target.dtype.kind not in "biu" or prediction.dtype.kind != "f":
+        return f"{told}."
+    called = name if name.isidentifier() else "metric"
+    if prediction.ndim == target.ndim + 1 and prediction.shape[-1] > 1:
+        classes = "p.argmax(-1)"
+    else:
+        classes = "p > 0" if prediction.ndim == target.ndim else "p[:, 0] > 0"
+    return (
+        f"{told}: these are scores. If it takes classes, write metrics={{{name!r}: lambda y, p: "
+        f"{called}(y, {classes})}}."
+    )
 
 
 def _loss_alone(engine: Engine) -> Callable[..., Any]:

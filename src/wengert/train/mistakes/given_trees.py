@@ -25,6 +25,7 @@ from wengert.optim.parameters import leaf_name, leaves_in
 from wengert.runtime.outside.capture_walk import CaptureWalk
 from wengert.runtime.outside.live import is_live
 from wengert.runtime.outside.reads import reads_of
+from wengert.train.mistakes.given_settings import GivenSettings
 from wengert.train.mistakes.layer_settings import layer_settings
 from wengert.train.mistakes.repeated_keys import RepeatedKeys
 from wengert.train.mistakes.shared_parts import Given, SharedParts
@@ -219,6 +220,7 @@ class GivenTrees:
         self._took_last = 0.0  # seconds; in one look alone Python may have collected garbage
         self._shared = SharedParts()
         self.stale_arguments, self.repeated_keys = StaleArguments(), RepeatedKeys()
+        self.stale_arguments, self.settings = StaleArguments(), GivenSettings()
         self._training = Training(loss)
         self._shared.loss = self._training.loss
 
@@ -229,6 +231,7 @@ class GivenTrees:
         """
         arguments = self.stale_arguments, self.repeated_keys
         return not self._has_trees and all(each.is_over for each in arguments)
+        return not (self._has_trees or self.settings) and self.stale_arguments.is_over
 
     @property
     def _has_trees(self) -> bool:
@@ -305,6 +308,8 @@ class GivenTrees:
             if calls == 1:
                 self.note_training()
             self.look(batch)
+            if self.settings:
+                self.settings.look()
             if not self.stale_arguments.is_over:
                 self.stale_arguments.look([*map(self._originals_of_others, batch)], batch)
             if not self.repeated_keys.is_over:

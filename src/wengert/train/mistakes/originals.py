@@ -5,7 +5,7 @@ does not reach the step, and whoever sets it should hear of it at the next call.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from wengert.core.words.source import Line, user_line
@@ -16,6 +16,7 @@ from wengert.optim.lifecycle.saving import OTHER_NAME
 from wengert.optim.optimizer import Optimizer
 from wengert.train.engine import Engine
 from wengert.train.mistakes.loaded_settings import LoadedSettings, Message
+from wengert.train.recorded.optimizer_groups import own_optimizers
 
 
 class _Owner(NamedTuple):
@@ -34,12 +35,16 @@ _OF_MEMBERS = _Owner("Ensemble", "its members have copies", "their", "ensemble.m
 class Originals:
     """Pairs of an optimizer that was given and the step's own copy of it."""
 
-    def __init__(self, pairs: Sequence[tuple[str, Any, Any]], noticed: Callable[[], None]) -> None:
-        """Pairs come with what reaches the copy. `noticed` is called where one was changed."""
-        self._noticed = noticed
-        self._listeners = [
-            _Original(*each, self, noticed) for pair in pairs for each in _parts(*pair)
-        ]
+    def __init__(self, given: Any, engine: Engine) -> None:
+        """`given` is an optimizer, or a dict of them; the engine has the copies."""
+        groups, self._noticed = engine.plan.groups, engine.guard.note_change
+        pairs = [each for pair in own_optimizers(given, groups) for each in _parts(*pair)]
+        self._listeners = [_Original(*each, self, self._noticed) for each in pairs]
+        self.settings = engine.given.settings
+        if isinstance(given, Mapping):
+            self.settings.add_dict(given, [group.optimizer for group in groups])
+        for pair in pairs:
+            self.settings.add_entries(*pair)
         self.changed: dict[tuple[int, str], _Original | LoadedSettings] = {}
 
     def note_loaded(self, by: str, engine: Engine, before: Any) -> None:
@@ -50,6 +55,8 @@ class Originals:
 
     def warn(self) -> None:
         """Warn of what was set and does not hold here."""
+        if self.settings:
+            self.settings.look()
         for text, category in self._messages(_OF_STEP):
             warn_user(text, category)
 
@@ -64,10 +71,15 @@ class Originals:
                 yield message
 
 
-def warn_of_members(originals: Iterable[Originals]) -> None:
+def warn_of_members(originals: Sequence[Originals], in_call: bool = False) -> None:
     """Warn of what was set and does not hold in the members of an ensemble, which may have copies
-    of one optimizer: once then.
+    of one optimizer: once then. Calls, which are many, look at dicts and arrays now and then.
     """
+    settings = originals[0].settings  # that of all members
+    if settings and in_call:
+        settings.look_now_and_then()
+    elif settings:
+        settings.look()
     changed = [each for each in originals if each.changed]
     messages = [message for each in changed for message in each._messages(_OF_MEMBERS)]
     for text, category in dict.fromkeys(messages):

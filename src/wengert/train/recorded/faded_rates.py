@@ -1,4 +1,5 @@
-"""Faded rates: schedules that have come to rates so small that updates change nothing any more.
+"""Faded rates: schedules that have come to rates so small that updates change nothing any more, or
+that will come to their last rate much too soon, since they count updates and were given epochs.
 
 A rate of 0 has faded where two updates in a row have it. A small one may be among those that a
 cosine or a polynomial comes by before its end: it has faded where a tenth of all updates have had
@@ -8,6 +9,7 @@ no other. A rate of 1 / count never fades: however many updates there were, it g
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from types import FunctionType
 from typing import Any
 
@@ -28,6 +30,10 @@ AT_REST = 1e-4  # nobody goes on training with, at the end of a cycle
 SHARE = 0.1  # of all updates, with small rates in a row
 COUNTS = ("total_steps", "step_size", "milestones", "period", "gamma")  # settings of schedules
 SEEN = 256  # first updates that are looked at for the largest rate
+
+MANY = 5  # times as many updates as epochs, at least, where the two may be mistaken
+LEAST = 0.25  # of the epochs of a run, at least, are what a schedule counts that is meant in epochs
+LOWERED = 0.5  # of the largest rate, at most, is what such a schedule ends with
 
 Rates = np.ndarray[Any, Any]
 
@@ -154,6 +160,33 @@ def _end_of(schedule: Any) -> float:
         return math.inf
     rests = schedule.phases()[-1][2] < AT_REST * schedule.max_lr
     return schedule.total_steps if rests else math.inf
+
+
+def warn_of_epochs_for_updates(
+    by: str, schedules: Sequence[Schedule], epochs: int, updates: int, before: int
+) -> None:
+    """Warn of the first schedule that lowers the rate and is meant in epochs, as it seems: it ends
+    behind as many updates as the run has epochs, or somewhat fewer. The run has so many `updates`,
+    and there were some `before`. Rates of next to nothing are told when they are come to.
+    """
+    if updates < MANY * epochs:
+        return
+    for schedule in schedules:
+        end = schedule.ends_at()
+        if end is None or end <= before or not LEAST * epochs <= end <= epochs:
+            continue
+        last, largest = schedule(end), float(schedule.table(0, end).max())
+        faded = last < NOTHING * largest or _end_of(schedule) < math.inf
+        if faded or last > LOWERED * largest:
+            continue
+        warn_user(
+            f"{by}: given {epochs} epochs, which have {updates} updates, and a schedule that has "
+            f"its last rate, {last:g}, from update {end + 1} on; {schedule!r} counts updates, not "
+            f"epochs. If epochs are meant, multiply its counts by {updates // epochs}, the "
+            "updates of an epoch.",
+            ScheduleWarning,
+        )
+        return
 
 
 def _warn(schedule: Any, count: int, rate: float, largest: float) -> None:

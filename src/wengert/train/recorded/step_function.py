@@ -229,11 +229,12 @@ def _differentiated(
 def _require_reached(plan: StepPlan, unreached: Sequence[str]) -> None:
     """Refuse that gradients reach no trained parameter, or, under `strict`, not all of them."""
     if len(unreached) == len(plan.trained):
+        order = "" if plan.carried is None else "Return (loss, state), the loss first. "
         raise MissingGradient(
             "TrainStep: no gradient reaches any trained parameter, so that nothing would be "
-            "trained; the loss must depend on the model that it receives. Use that argument in the "
-            "loss, not a variable from outside, and no argmax, comparison, conversion to integers "
-            "or wg.stop_gradient around all of it."
+            f"trained; the loss must depend on the model that it receives. {order}Use that "
+            "argument in the loss, not a variable from outside, and no argmax, comparison, "
+            "conversion to integers or wg.stop_gradient around all of it."
         )
     if plan.strict and unreached:
         raise MissingGradient(

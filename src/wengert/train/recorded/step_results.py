@@ -34,6 +34,8 @@ def read_results(
             ),
             tree.leaves(returned),
         )
+    if carried is not None:
+        _require_loss_first(names, parts, carried, before)
     state = [] if carried is None else _new_state(parts[1], carried, before)
     loss = require_one_float("TrainStep", "the loss", parts[0])
     return loss, state, with_sizes(parts[-1]) if has_aux else None
@@ -72,6 +74,28 @@ def _require_no_tuple(returned: Any) -> None:
             "Pass has_aux=True if it returns (loss, aux), and state= if it carries a state."
         )
         raise located(error, tree.leaves(returned))
+
+
+def _require_loss_first(
+    names: Sequence[str], parts: Sequence[Any], carried: tree.Structure, before: Sequence[Value]
+) -> None:
+    """Refuse (state, loss), where it can be seen that the two have changed places."""
+    if tree.is_leaf(parts[0]) and tuple(parts[0].shape) == ():
+        return
+    first, second = (tree.flatten(tree.arrays(each)) for each in parts[:2])
+    shapes = [tuple(x.shape) for x in before]
+    is_state, is_other = (
+        structure == carried and [tuple(x.shape) for x in leaves] == shapes
+        for leaves, structure in (first, second)
+    )
+    if is_state and not is_other and tree.is_leaf(parts[1]) and tuple(parts[1].shape) == ():
+        raise located(
+            TraceError(
+                "TrainStep: the loss returned the state first, and then one number; with state= "
+                f"the loss comes first. Return ({', '.join(names)})."
+            ),
+            [parts[1]],
+        )
 
 
 def _new_state(returned: Any, carried: tree.Structure, before: Sequence[Value]) -> list[Value]:

@@ -28,6 +28,13 @@ class KnownColumns:
         if self._known:
             self._look(by, names, given, trains=False)
 
+    def at(self, name: str, index: Sequence[int]) -> str | None:
+        """The name of the column that an element of an argument is in, where that is a frame."""
+        known = self._known.get(name)
+        if known is None or len(index) != 2 or index[1] >= len(known):
+            return None
+        return str(known[index[1]])
+
     def _look(self, by: str, names: Sequence[str], given: Sequence[Any], trains: bool) -> None:
         for name, x, _ in foreign_arrays(names, given):
             known, columns = self._known.get(name), _columns_of(x)

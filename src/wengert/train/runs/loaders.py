@@ -42,17 +42,3 @@ def is_loader(x: Any) -> bool:
 def _gives_items(x: Any) -> bool:
     containers = (str, bytes, Mapping, Set, list, tuple, range)
     return hasattr(type(x), "__iter__") and not isinstance(x, containers)
-
-
-def note_batches(error: Exception, batch: Sequence[Any]) -> None:
-    """Add to Python's refusal to call a loss that its arguments came as one, in a list or tuple."""
-    for x in batch:
-        if isinstance(x, list | tuple) and tree.leaves(x):
-            inner = isinstance(x[0], list | tuple)
-            repair = "for x, y in batches: step(x, y)" if inner else "step(*batch)"
-            error.add_note(
-                f"TrainStep: a {type(x).__name__} of {len(x)} was given as one argument of the "
-                f"loss; a batch is several. If it holds {'batches' if inner else 'those'}, write "
-                f"{repair}."
-            )
-            return

@@ -5,7 +5,7 @@ from __future__ import annotations
 import reprlib
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple, TypeVar
 
@@ -14,7 +14,11 @@ import numpy as np
 from wengert.core.words.source import user_line
 from wengert.core.words.warn import warn_user
 from wengert.errors import AccumulationWarning, NonFiniteError, UnusedWarning
+from wengert.optim.schedules import Schedule
+from wengert.optim.schedules.held_rates import is_known_ahead
 from wengert.train.engine import Engine
+from wengert.train.recorded.faded_rates import warn_of_epochs_for_updates
+from wengert.train.recorded.optimizer_groups import parts_of
 from wengert.train.recorded.plateaus import warn_of_unobserved
 from wengert.train.runs.auxes import Auxes
 from wengert.train.runs.data import Data
@@ -74,7 +78,7 @@ class Run(NamedTuple):
             )
 
     def _begun(self, engine: Engine) -> NativeSteps:
-        warn_without_update(self.by, self.epochs * self.data.steps(self.drop_last), engine)
+        look_at_counts(self.by, self.epochs, self.data.steps(self.drop_last), [engine])
         engine.skipped_steps.begin()
         return NativeSteps(engine, self.data, self.shuffle_seed, self.data.rest(self.drop_last))
 
@@ -109,16 +113,26 @@ class Stretches:
         return [] if self._last is None else self._last.complete_epochs()
 
 
-def warn_without_update(by: str, calls: int, engine: Engine) -> None:
-    """Warn where the calls of a run do not suffice for an update: they change no parameter."""
-    length = engine.plan.accumulate
-    if 0 < calls < length - engine.phase:
+def look_at_counts(by: str, epochs: int, steps: int, engines: Sequence[Engine]) -> None:
+    """Warn where the calls of a run, so many steps an epoch, do not suffice for an update: they
+    change no parameter. And where a schedule is over after a few of its updates. The engines are
+    those of a step, or of all members of an ensemble.
+    """
+    first, calls = engines[0], epochs * steps
+    length = first.plan.accumulate
+    if 0 < calls < length - first.phase:
         warn_user(
             f"{by}: given {calls} batch{'es' * (calls > 1)} in all, and accumulate="
-            f"{length} needs {length - engine.phase} more for an update; nothing is trained "
+            f"{length} needs {length - first.phase} more for an update; nothing is trained "
             "by this run. Choose smaller batches, more epochs, or a smaller accumulate.",
             AccumulationWarning,
         )
+    groups = [group for engine in engines for group in engine.plan.groups]
+    rates = [each.lr for group in groups for each in parts_of(group.optimizer)]
+    schedules = [rate for rate in rates if isinstance(rate, Schedule) and is_known_ahead(rate)]
+    if schedules:
+        before = first.calls // length
+        warn_of_epochs_for_updates(by, schedules, epochs, calls // length, before)
 
 
 class Epochs(Iterator[EpochKind]):

@@ -18,7 +18,7 @@ from wengert.train.ensemble.runs.run_data import RunData
 from wengert.train.recorded.plateaus import OF_MEMBERS, warn_of_unobserved
 from wengert.train.recorded.step_arrays import LOSS, NORM
 from wengert.train.runs.history import Rates
-from wengert.train.runs.run import warn_without_update
+from wengert.train.runs.run import look_at_counts
 
 OTHERS = "The others went on to the end of this call; it stays where it failed."
 
@@ -46,7 +46,7 @@ class MemberRun:
         self.steps = data.first.steps(options.drop_last)
         rest, columns = data.first.rest(options.drop_last), list(rates.columns.values())
         self.native = MemberSteps(members, data, orders, rest, columns)
-        warn_without_update(options.by, options.epochs * self.steps, self.engines[0])
+        look_at_counts(options.by, options.epochs, self.steps, self.engines)
 
     def whole(self) -> EnsembleHistory:
         """Take all steps, and say what came of them."""
