@@ -31,8 +31,6 @@ from wengert.train.mistakes.methods_of_objects import (
 from wengert.train.mistakes.missing_arguments import not_all_given
 from wengert.train.runs.column_names import KnownColumns
 from wengert.train.runs.frames import repair_of_dtype, require_columns_of_numbers
-from wengert.train.runs.loaders import note_batches
-from wengert.train.runs.row_labels import RowOrderLooks
 
 POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 _STARRED = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)

@@ -56,7 +56,6 @@ from wengert.train.recorded.step_results import with_sizes
 from wengert.train.recorded.summed_rows import SummedRows, sums_over_rows
 from wengert.train.recorded.unreached import paths_used_by
 from wengert.train.runs.data import Data
-from wengert.train.runs.row_labels import RowOrderLooks
 from wengert.train.uncopied import Uncopied
 
 PLAIN = "Call the function itself that was bound, with the model as an argument."

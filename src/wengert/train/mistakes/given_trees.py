@@ -220,7 +220,7 @@ class GivenTrees:
         self._took_last = 0.0  # seconds; in one look alone Python may have collected garbage
         self._shared = SharedParts()
         self.stale_arguments, self.repeated_keys = StaleArguments(), RepeatedKeys()
-        self.stale_arguments, self.settings = StaleArguments(), GivenSettings()
+        self.settings = GivenSettings()
         self._training = Training(loss)
         self._shared.loss = self._training.loss
 
@@ -230,8 +230,8 @@ class GivenTrees:
         argument to look at.
         """
         arguments = self.stale_arguments, self.repeated_keys
-        return not self._has_trees and all(each.is_over for each in arguments)
-        return not (self._has_trees or self.settings) and self.stale_arguments.is_over
+        has_given = self._has_trees or self.settings
+        return not has_given and all(each.is_over for each in arguments)
 
     @property
     def _has_trees(self) -> bool:
