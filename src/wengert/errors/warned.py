@@ -220,11 +220,12 @@ class CheckpointWarning(WengertWarning):
 
 
 class CopiedWarning(WengertWarning):
-    """A setting of the optimizer that a TrainStep was made with was changed, or something was
-    written into an array of the model or the state that it was made with, and the step was called
-    afterwards. Or two steps that take turns were made with one network, or one of them reads a part
-    of their model that only the other one trains. Or a bound function has the state that the step
-    was made with, after training. Each has its own copy.
+    """A setting of the optimizer that a TrainStep was made with was changed, its dict of optimizers
+    or the array of rates of an ensemble, or something was written into an array of the model or the
+    state that it was made with, and the step was called afterwards. Or two steps that take turns
+    were made with one network, or one of them reads a part of their model that only the other one
+    trains. Or a bound function has the state that the step was made with, after training. Each has
+    its own copy.
 
     `step.optimizer.lr = 1e-4` acts on the next call; `optimizer.lr = 1e-4` does not.
     `step.model.w[...] = w` sets weights; `model.w[...] = w` does not.
@@ -237,8 +238,9 @@ class AccumulationWarning(WengertWarning):
 
 class ScheduleWarning(WengertWarning):
     """A schedule has come to learning rates of next to nothing, or a `OneCycle` to its end, and
-    training goes on. Or one that follows a metric, `ReduceOnPlateau`, was shown none in many
-    epochs. Or the decay of a `wg.optim.EMA` is below 0.5.
+    training goes on. Or one ends behind as few updates as a run has epochs. Or one that follows a
+    metric, `ReduceOnPlateau`, was shown none in many epochs. Or the decay of a `wg.optim.EMA` is
+    below 0.5, or 1.
 
     Schedules count updates, not epochs: `StepDecay(lr, step_size=10 * batches)` for ten epochs.
     """
