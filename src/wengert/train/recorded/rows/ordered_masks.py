@@ -14,6 +14,7 @@ from collections.abc import Iterator
 
 from wengert.core.dims import Size
 from wengert.core.graph import Node
+from wengert.core.lowering import Formula
 from wengert.core.table import op
 from wengert.core.words.warn import warn_user
 from wengert.errors import ScannedRowsWarning
@@ -21,9 +22,7 @@ from wengert.train.recorded.rows.forward_pass import ForwardPass, operands_of
 from wengert.train.recorded.rows.weighed_rows import is_of_places, is_reordered, number_of_rows
 
 _LEAST = 3  # rows of a constant; a smaller one may be anything
-_COMPARING = (op.less, op.less_equal, op.greater, op.greater_equal)
-_TRIANGLES = (op.tril, op.triu)
-_REARRANGING = (op.slice_axes, op.gather, op.take_along_axis, op.reshape)
+_ORDERS = ("__lt__", "__le__", "__gt__", "__ge__")  # Python's operators
 
 
 def warn_of_ordered_masks(forward: ForwardPass) -> None:
@@ -60,13 +59,12 @@ class _Masks:
         operands = operands_of(node)
         counting = [i in self._counts for i in operands]
         of_pairs = self._axes_of_rows(number) == 2
-        ordered = node.op in _COMPARING and all(counting)
-        ordered |= node.op in _TRIANGLES or self._is_triangular(node)
+        ordered = (node.op.infix in _ORDERS and all(counting)) or self._is_triangular(node)
         if of_pairs and (ordered or not self._masks.isdisjoint(operands)):
             self._masks.add(number)
             if node.op is op.constant or not self._constants.isdisjoint(operands):
                 self._constants.add(number)
-        elif node.op is op.arange or any(counting):
+        elif isinstance(node.op.lower, Formula) or any(counting):
             self._counts.add(number)
 
     def _is_triangular(self, node: Node) -> bool:
@@ -104,8 +102,9 @@ class _Masks:
             if node.op.kind == "elementwise" or node.op is op.astype:
                 if not any(map(self._axes_of_rows, others)) and self._is_reduced(reader):
                     return True
-            elif node.op not in _REARRANGING and self._axes_of_rows(reader) < 2:
-                return True
+            elif node.op not in (op.slice_axes, op.gather, op.reshape):
+                if self._axes_of_rows(reader) < 2:
+                    return True
         return False
 
 
