@@ -102,9 +102,10 @@ class _Masks:
             if node.op.kind == "elementwise" or node.op is op.astype:
                 if not any(map(self._axes_of_rows, others)) and self._is_reduced(reader):
                     return True
-            elif node.op not in (op.slice_axes, op.gather, op.reshape):
-                if self._axes_of_rows(reader) < 2:
-                    return True
+                continue
+            rearranges = node.op in (op.slice_axes, op.gather, op.reshape)
+            if not rearranges and self._axes_of_rows(reader) < 2:
+                return True
         return False
 
 
