@@ -180,11 +180,13 @@ def _constants(x: Value) -> list[np.ndarray[Any, Any]]:
 
 
 def _differs(x: np.ndarray[Any, Any], size: int) -> bool:
-    """Whether entries along an axis of this size differ, and do not just count."""
+    """Whether entries along one axis of this size differ, and do not just count. A matrix of so
+    many rows and columns may be one of pairs.
+    """
     if x.dtype.kind in "iu" and x.shape == (size,) and (x == np.arange(size)).all():
         return False
     axes = [axis for axis, each in enumerate(x.shape) if each == size]
-    return size > 1 and any(bool((x != x.take([0], axis)).any()) for axis in axes)
+    return size > 1 and len(axes) == 1 and bool((x != x.take([0], axes[0])).any())
 
 
 def _is_reordered(x: Value, rows: Dim) -> bool:

@@ -159,7 +159,7 @@ class _Loss:
             others = [i for i in operands if i not in from_row]
             if not any(taken.rows in self._pass.shape(i) for i in others):
                 from_row.setdefault(number, taken)
-            elif node.op is op.add and self._pass.shape(others[0]) == taken.shape:
+            elif node.op.infix == "__add__" and self._pass.shape(others[0]) == taken.shape:
                 before = self._pass.before(operands_of(taken.node)[0])
                 sequences = len(taken.shape) > 2 and not any(map(self._goes_along_rows, before))
                 if others[0] in before and (shuffled or sequences):

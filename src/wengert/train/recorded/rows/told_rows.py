@@ -12,6 +12,7 @@ from wengert.train.recorded.rows.carried_rows import warn_of_carried_rows
 from wengert.train.recorded.rows.forward_pass import ForwardPass
 from wengert.train.recorded.rows.merged_rows import warn_of_merged_rows
 from wengert.train.recorded.rows.one_row_for_all import warn_of_one_row_for_all
+from wengert.train.recorded.rows.ordered_masks import warn_of_ordered_masks
 from wengert.train.recorded.rows.pairs_with_times import warn_of_pairs_with_times
 from wengert.train.recorded.rows.rows_by_columns import warn_of_rows_by_columns
 from wengert.train.recorded.rows.weighed_rows import warn_of_weighed_rows
@@ -48,3 +49,4 @@ def warn_of_shuffled_rows(graph: Graph, own: Collection[str]) -> None:
     forward = ForwardPass(graph, own)
     warn_of_carried_rows(forward)
     warn_of_weighed_rows(forward)
+    warn_of_ordered_masks(forward)

@@ -42,7 +42,7 @@ def warn_of_weighed_rows(forward: ForwardPass) -> None:
 
 
 def _weighed(forward: ForwardPass) -> Iterator[tuple[Node, tuple[int, ...]]]:
-    rows = _rows_of_data(forward)
+    rows = number_of_rows(forward)
     if rows is None:
         return
     for node in forward.nodes.values():
@@ -52,7 +52,7 @@ def _weighed(forward: ForwardPass) -> Iterator[tuple[Node, tuple[int, ...]]]:
             values = _constant(forward, matrix)
             if values is None or other not in forward.of_data or rows not in values.shape:
                 continue
-            of_places = _is_of_places(values) and not _is_reordered(forward, other)
+            of_places = is_of_places(values) and not is_reordered(forward, other)
             if of_places and forward.shape(other).count(rows) == 1:
                 along = -1 if (matrix, other) == tuple(operands_of(node)) else 0
                 against = max(-2, -len(forward.shape(other))) if along else -1
@@ -60,7 +60,7 @@ def _weighed(forward: ForwardPass) -> Iterator[tuple[Node, tuple[int, ...]]]:
                     yield node, values.shape
 
 
-def _rows_of_data(forward: ForwardPass) -> int | None:
+def number_of_rows(forward: ForwardPass) -> int | None:
     """How many rows all arguments have, where that is a number that nothing else has."""
     arguments = [i for i in forward.of_data if forward.nodes[i].op.name == "input"]
     sizes = {forward.shape(i)[:1] for i in arguments}
@@ -84,7 +84,8 @@ def _constant(forward: ForwardPass, number: int) -> np.ndarray[Any, Any] | None:
     return None
 
 
-def _is_of_places(values: np.ndarray[Any, Any]) -> bool:
+def is_of_places(values: np.ndarray[Any, Any]) -> bool:
+    """Whether a matrix says something about the places of rows."""
     is_square = values.shape[0] == values.shape[1]
     lower, upper = np.tril(values, -1), np.triu(values, 1)
     if is_square and (lower.any() != upper.any()):
@@ -94,7 +95,8 @@ def _is_of_places(values: np.ndarray[Any, Any]) -> bool:
     return along_diagonals and not (beside == beside[0]).all()
 
 
-def _is_reordered(forward: ForwardPass, number: int) -> bool:
+def is_reordered(forward: ForwardPass, number: int) -> bool:
+    """Whether a value was computed of something that the loss has put into another order."""
     seen, pending = {number}, [number]
     for number in pending:
         node = forward.nodes[number]
