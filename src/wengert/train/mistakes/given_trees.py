@@ -229,9 +229,9 @@ class GivenTrees:
         """Whether nothing is left that could be written to, or take turns with this step, and no
         argument to look at.
         """
-        arguments = self.stale_arguments, self.repeated_keys
-        has_given = self._has_trees or self.settings
-        return not has_given and all(each.is_over for each in arguments)
+        if self._has_trees or self.settings:
+            return False
+        return self.stale_arguments.is_over and self.repeated_keys.is_over
 
     @property
     def _has_trees(self) -> bool:
