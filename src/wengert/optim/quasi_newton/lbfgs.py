@@ -164,8 +164,8 @@ class LBFGS:
         """Search for a minimum of `function(tree, *args)`, a scalar, over the float arrays of a
         tree, from where they are. The tree is not changed; the result has the best that was seen.
 
-        The function is compiled, and its program is remembered for the next search of this LBFGS
-        with it; compiled=False runs it in NumPy, where it may branch on values.
+        The function is compiled, and its program is remembered for the next search with it, of
+        another LBFGS, too; compiled=False runs it in NumPy, where it may branch on values.
         """
         by = "LBFGS.minimize"
         require_single_arguments(function, tree, args)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable
 from functools import partial
-from types import MethodType
+from types import FunctionType, MethodType
 from typing import Any
 
 from wengert.api.compiling.compiled import Compiled, OpenSizes
@@ -25,23 +25,38 @@ _PATIENCE = 10  # functions of one code, each with a program of its own
 # The latest function of a code, with what it reads, for arguments of the same types, and how many
 # there were.
 _made_of_code: dict[tuple[Any, ...], tuple[weakref.ref[Any] | None, int]] = {}
+_looked_at: weakref.WeakSet[Executable] = weakref.WeakSet()
+# Functions that searches were made for, and where each keeps its program from the second one on.
+_searched: weakref.WeakSet[FunctionType] = weakref.WeakSet()
+_KEPT_AS = "__wengert_search__"
+
+
+class _KeptProgram:
+    """What a function keeps of itself for the LBFGS of the next turn of a loop. Only the function
+    has it, and both go together: a table of ours would keep the function, and all its data, alive.
+    """
+
+    def __init__(self, function: FunctionType | None = None, compiled: Any = None) -> None:
+        self.function, self.compiled = function, compiled
+
+    def __reduce__(self) -> tuple[type[_KeptProgram], tuple[()]]:
+        return _KeptProgram, ()  # some libraries pickle functions with their attributes
 
 
 class MinimizedFunctions:
     """The functions that were minimised last, compiled with their gradients. A copy of an
-    optimizer, or one from a pickle, remembers none.
+    optimizer, or one from a pickle, remembers none; functions keep their programs themselves.
     """
 
     def __init__(self) -> None:
         self._known: list[tuple[Callable[..., Any], Compiled]] = []  # the latest is the last
-        self._looked_at: weakref.WeakSet[Executable] = weakref.WeakSet()
 
     def find(self, function: Callable[..., Any]) -> Compiled:
         """The function with its gradient. What it reads from outside is compared in every call, as
         that of any compiled function is.
         """
         known = next((pair for pair in self._known if _is_same(pair[0], function)), None)
-        pair = known or (function, _compiled(function))
+        pair = known or (function, _found_or_compiled(function))
         others = [each for each in self._known if each is not known]
         self._known = [*others[1 - REMEMBERED :], pair]
         return pair[1]
@@ -49,13 +64,30 @@ class MinimizedFunctions:
     def look(self, compiled: Compiled, function: Callable[..., Any], weights: Any) -> None:
         """Warn of what a new program shows that was called with these weights."""
         for executable in compiled.programs.recent[:1]:
-            if executable not in self._looked_at:
-                self._looked_at.add(executable)
+            if executable not in _looked_at:
+                _looked_at.add(executable)
                 warn_of_layers_beside(executable.watch, weights)
                 _note_made_anew(function, executable)
 
     def __reduce__(self) -> tuple[type[MinimizedFunctions], tuple[()]]:
         return MinimizedFunctions, ()
+
+
+def _found_or_compiled(function: Callable[..., Any]) -> Compiled:
+    """The function with its gradient, as an earlier LBFGS has compiled it, if one has. A function
+    that is made for one search keeps nothing, so that its program goes when it does.
+    """
+    if not isinstance(function, FunctionType):
+        return _compiled(function)
+    kept = function.__dict__.get(_KEPT_AS)
+    if isinstance(kept, _KeptProgram) and kept.function is function:  # wraps copies attributes
+        found: Compiled = kept.compiled
+        return found
+    compiled = _compiled(function)
+    if function in _searched:
+        function.__dict__[_KEPT_AS] = _KeptProgram(function, compiled)
+    _searched.add(function)
+    return compiled
 
 
 def _compiled(function: Callable[..., Any]) -> Compiled:
