@@ -207,8 +207,12 @@ def _is_debuggers(frame: FrameType) -> bool:
 
 def is_users_own(code: CodeType) -> bool:
     """Whether code is the user's, and no installed package's or Python's own."""
-    installed = "-packages" in code.co_filename  # site-packages, and dist-packages
-    return is_users(code) and not installed and not _is_pythons(code)
+    return is_users(code) and not is_installed(code.co_filename) and not _is_pythons(code)
+
+
+def is_installed(file: str) -> bool:
+    """Whether a file is one of an installed package."""
+    return "-packages" in file  # site-packages, and dist-packages
 
 
 def is_users(code: CodeType) -> bool:
