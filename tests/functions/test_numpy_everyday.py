@@ -80,6 +80,8 @@ CALLS = {
     "np.histogram(x, 5, (-2, 2))[1]": X,
     "np.histogram(x, bins=4, range=(0, 1), density=True)[0]": np.linspace(0, 1, 9),
     "np.histogram(COUNTS, bins=4, range=(0, 3), weights=x)[0]": V,
+    "np.histogram(COUNTS, bins=3, weights=x)[0]": V,
+    "np.histogram(COUNTS, weights=x)[1]": V,
     "np.vander(x)": V,
     "np.vander(x, 3, increasing=True)": V,
     "np.logspace(x[0], x[1], 5)": V,

@@ -57,6 +57,11 @@ def _add_to_array(x: Any) -> Any:
     return total
 
 
+def _one_and_two(x: Any) -> Any:
+    one, two = x
+    return one + two
+
+
 def _branch(x: Any) -> Any:
     if x > 0:
         return x
@@ -99,6 +104,7 @@ PYTHON: dict[str, Callable[[], Any]] = {
     "tolist: differentiated": lambda: differentiated(lambda x: sum(x.tolist())),
     "format: traced": lambda: traced(lambda x: f"{x:.3f}"),
     "index: traced": lambda: traced(lambda i: [1, 2, 3][i], np.int64(1)),
+    "iter: other names than elements, traced": lambda: traced(_one_and_two),
     "index: an end of a list, traced": lambda: traced(lambda i: [1, 2, 3][:i], np.int64(1)),
     "index: a range, traced": lambda: traced(lambda n: range(n), np.int64(3)),
     "len: a number, traced": lambda: traced(lambda x: len(x), np.ones(())),

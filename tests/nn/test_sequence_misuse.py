@@ -157,3 +157,23 @@ def test_a_smaller_last_batch_beside_a_state_for_each_row_is_told_what_leaves_it
     with pytest.raises(ShapeError) as found:
         step(x[:, :3])
     assert "drop_last" not in str(found.value)
+
+
+def test_the_array_of_a_layer_that_returns_no_state_is_not_unpacked_in_silence():
+    def loss(m, x):
+        y, state = m(x)
+        return wg.mean(y**2) + 0.0 * wg.sum(state)
+
+    step = wg.TrainStep(loss, nn.Mamba(4), wg.optim.SGD(0.1))
+    with pytest.raises(ValueError, match=r"too many values to unpack.* write y = layer\(x\)"):
+        step(np.ones((3, 6, 4), np.float32))
+    with pytest.raises(ValueError, match=r"not enough values to unpack.* write y = layer\(x\)"):
+        step(np.ones((1, 6, 4), np.float32))
+
+
+def test_a_generator_of_numpy_is_told_nothing_of_masks():
+    block, x = nn.TransformerBlock(4, 2, dropout=0.1), np.ones((2, 3, 4), np.float32)
+    with pytest.raises(TypeError, match=r"wg\.random\.Generator, or None to drop nothing\. In the"):
+        block(x, rng=np.random.default_rng(0))
+    with pytest.raises(TypeError, match="A Sequential calls its layers with one array: for a mask"):
+        block(x, rng=np.ones((3, 3), bool))

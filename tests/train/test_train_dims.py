@@ -321,3 +321,29 @@ def test_a_mask_made_of_the_number_of_rows_is_told_with_the_first_program():
     np.testing.assert_allclose(open_step.model, masked.model)
     open_step(x[:3])
     assert len(calls) == 1
+
+
+PACKAGE = """
+import operator
+
+def length(x):
+    return operator.index(x.shape[0])
+
+def refused(x):
+    length(x)
+    raise TypeError("not a valid type")
+"""
+
+
+def test_a_package_that_needs_a_size_is_told_where_it_goes_on(tmp_path):
+    package: dict[str, object] = {}
+    exec(compile(PACKAGE, str(tmp_path / "site-packages" / "theirs.py"), "exec"), package)
+    length, refused = package["length"], package["refused"]
+    step = wg.TrainStep(lambda w, x: wg.mean(w * x) * length(x), np.array(1.0), wg.optim.SGD(0.1))
+    with pytest.warns(SizeWarning, match=r"Python needed the size batch .* at theirs\.py"):
+        step(np.ones(4))
+    step = wg.TrainStep(lambda w, x: refused(w * x), np.array(1.0), wg.optim.SGD(0.1))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(TypeError, match="not a valid type"):
+            step(np.ones(4))

@@ -16,6 +16,7 @@ from wengert.core.dtypes import require_supported
 from wengert.core.types import ArrayType, Value, type_of
 from wengert.core.words.arguments import worded
 from wengert.core.words.lost_writes import below, require_unwritten
+from wengert.core.words.source import is_installed
 from wengert.core.words.warn import warn_user
 from wengert.errors import ShapeError, SizeWarning, TraceError, WengertError
 from wengert.interpret.trace import trace_flat
@@ -62,6 +63,7 @@ def trace_with_sizes(
     """
     open_dims = dict(dims or {})
     gave_way: list[SizeNeeded] = []
+    of_packages: list[tuple[SizeNeeded, list[str]]] = []
     while True:
         leaves, names, call = _arguments(function, args, by)
         types, sizes = input_types(leaves, names, open_dims, by)
@@ -78,7 +80,11 @@ def trace_with_sizes(
             if not needed.names <= sizes.keys():  # numbers, or sizes of a trace around this one
                 raise
             if needed.misfit is None:
-                _warn(needed, _arguments_of(needed.names, open_dims, yielding))
+                batches = _arguments_of(needed.names, open_dims, yielding)
+                if needed.line is None or is_installed(needed.line.file):
+                    of_packages.append((needed, batches))  # which may not take a Tensor at all
+                else:
+                    _warn(needed, batches)
             else:
                 gave_way.append(needed)
             open_dims = _without(open_dims, needed.names)
@@ -91,6 +97,8 @@ def trace_with_sizes(
             gave_way.append(SizeNeeded(closed, error))
             open_dims = _without(open_dims, closed)
             continue
+        for pair in of_packages:
+            _warn(*pair)
         for each in gave_way:
             _warn_of_misfit(by, dims, yielding, each)
         if captured:

@@ -32,9 +32,9 @@ from wengert.core.words.elsewhere import (
 from wengert.core.words.source import (
     Line,
     is_asked_by_user,
-    is_unpacked,
     is_users,
     known_code,
+    unpacked_names,
     user_line,
 )
 from wengert.errors import MissingAttribute, TraceError
@@ -185,13 +185,21 @@ class Tensor:
         return int(self.shape[0])
 
     def __iter__(self) -> Iterator[Value]:
-        if self.shape and isinstance(self.shape[0], Dim) and is_unpacked():
+        names = unpacked_names()
+        if self.shape and isinstance(self.shape[0], Dim) and names:
             let_yield(
                 self.shape[0].names,
                 TraceError(
                     f"iter: given a Tensor of shape {self.shape} that is unpacked into names; the "
                     f"size of its axis 0 must be a number. Leave it out of dims. ({user_line()})"
                 ),
+            )
+        if names not in (0, len(self)):
+            raise ValueError(
+                f"iter: {'too many' if len(self) > names else 'not enough'} values to unpack, a "
+                f"Tensor of shape {self.shape} into {names} names; it gives one for each of axis "
+                "0. Of a layer that returns one array and no state, as Mamba and attention, write "
+                f"y = layer(x). ({user_line()})"
             )
         return iter([self[i] for i in range(len(self))])  # type: ignore[index]  # set in getitem.py
 

@@ -6,6 +6,7 @@ import math
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
 
+from wengert.core import tree
 from wengert.core.define import function
 from wengert.core.dtypes import is_float
 from wengert.core.process.meanwhile import Meanwhile
@@ -66,9 +67,13 @@ def dropout(x: Any, rate: float, rng: Any = None) -> Any:
 
 
 def require_generator(by: str, rng: Any, otherwise: str = "") -> None:
-    """Refuse an rng that draws nothing; `otherwise` says what else it may be meant for."""
+    """Refuse an rng that draws nothing; `otherwise` says what else an array or a tree of them may
+    be meant for.
+    """
     if rng is not None and not hasattr(rng, "bernoulli"):
         own = rng.__class__
+        if not tree.is_leaf(rng) and not isinstance(rng, dict | list | tuple):
+            otherwise = ""
         kind = f"{own.__module__}.{own.__qualname__}".removeprefix("builtins.")
         raise TypeError(
             f"{by}: rng is {kind}; it must be a wg.random.Generator, or None to drop nothing. "

@@ -22,11 +22,14 @@ class Residual(Explained):
     """x plus what a layer makes of it; of several layers, what the last one makes.
 
     A layer is what a Sequential takes, and `rng` goes to those that have such an argument. With
-    `shortcut`, another layer, x goes through that before it is added: for sizes that change.
+    `shortcut`, another layer, x goes through that before it is added: for sizes that change. The
+    layers are `block[0]`, `block[1]` and so on, of the Sequential `block.body`.
 
     >>> block = wg.nn.Residual(wg.nn.Linear(4, 4, init="zeros"), "relu")
     >>> block(np.ones(4, np.float32))
     array([1., 1., 1., 1.], dtype=float32)
+    >>> len(block), block[0] is block.body[0]
+    (2, True)
     """
 
     body: Sequential
@@ -47,6 +50,12 @@ class Residual(Explained):
             )
             raise located(error, [x])
         return kept + y
+
+    def __getitem__(self, number: int) -> Callable[..., Any]:
+        return self.body[number]
+
+    def __len__(self) -> int:
+        return len(self.body)
 
     def __repr__(self) -> str:
         return shown_layers("Residual", self.body.layers, self._named())

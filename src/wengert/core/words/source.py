@@ -140,12 +140,16 @@ def user_expression() -> str:
     return " ".join(line.decode(errors="ignore").strip() for line in lines)
 
 
-def is_unpacked() -> bool:
-    """Whether the code that calls the `__iter__` which asks this has a name for each element, as in
-    `angle, speed = x`.
+def unpacked_names() -> int:
+    """How many names the code that calls the `__iter__` which asks this has for its elements, as in
+    `angle, speed = x`; 0 where it goes over them.
     """
     frame = sys._getframe(2)
-    return frame.f_code.co_code[frame.f_lasti] == opmap["UNPACK_SEQUENCE"]
+    code, place = frame.f_code.co_code, frame.f_lasti
+    if code[place] != opmap["UNPACK_SEQUENCE"]:
+        return 0
+    more = code[place - 1] if code[place - 2] == opmap["EXTENDED_ARG"] else 0  # beyond 255
+    return 256 * more + code[place + 1]
 
 
 def is_printed_by_user() -> bool:
@@ -203,8 +207,12 @@ def _is_debuggers(frame: FrameType) -> bool:
 
 def is_users_own(code: CodeType) -> bool:
     """Whether code is the user's, and no installed package's or Python's own."""
-    installed = "-packages" in code.co_filename  # site-packages, and dist-packages
-    return is_users(code) and not installed and not _is_pythons(code)
+    return is_users(code) and not is_installed(code.co_filename) and not _is_pythons(code)
+
+
+def is_installed(file: str) -> bool:
+    """Whether a file is one of an installed package."""
+    return "-packages" in file  # site-packages, and dist-packages
 
 
 def is_users(code: CodeType) -> bool:

@@ -202,6 +202,8 @@ def _edges(x: Any, bins: Any, range: Any) -> Any:
     if isinstance(bins, int) and range is not None:
         low, high = range
         return np.linspace(low, high, bins + 1)
+    if isinstance(bins, int) and not isinstance(x, Tensor):  # only the weights are not known
+        return np.histogram_bin_edges(np.asarray(x), bins)
     error = TraceError(
         f"np.histogram: given bins={bins!r} and range={range!r}; the edges must be known before "
         "the numbers are. Pass the edges, or a number of bins and range=(low, high)."
