@@ -40,21 +40,21 @@ from wengert.train.mistakes.read_originals import warn_of_read_originals
 from wengert.train.mistakes.stale_states import StaleStates
 from wengert.train.open_sizes import OpenShape, shapes_by_rows
 from wengert.train.quick_calls import QuickBoundCalls
-from wengert.train.recorded.bound_layers import warn_as_in_training, warn_of_training_in_bind
-from wengert.train.recorded.dropped_statistics import dropped_statistics
+from wengert.train.recorded.layers.bound_layers import warn_as_in_training, warn_of_training_in_bind
+from wengert.train.recorded.layers.dropped_statistics import dropped_statistics
+from wengert.train.recorded.layers.unreached import paths_used_by
 from wengert.train.recorded.loss_call import (
     averages_of,
     cast_floats,
     leaves_of,
 )
-from wengert.train.recorded.no_means import NoMean, difference, no_means_over_rows
-from wengert.train.recorded.paired_rows import warn_of_paired_rows
-from wengert.train.recorded.rows_in_order import no_means_in_order
-from wengert.train.recorded.scanned_rows import warn_of_scanned_rows
+from wengert.train.recorded.rows.no_means import NoMean, difference, no_means_over_rows
+from wengert.train.recorded.rows.paired_rows import warn_of_paired_rows
+from wengert.train.recorded.rows.rows_in_order import no_means_in_order
+from wengert.train.recorded.rows.scanned_rows import warn_of_scanned_rows
+from wengert.train.recorded.rows.summed_rows import SummedRows, sums_over_rows
 from wengert.train.recorded.step_plan import StepPlan
 from wengert.train.recorded.step_results import with_sizes
-from wengert.train.recorded.summed_rows import SummedRows, sums_over_rows
-from wengert.train.recorded.unreached import paths_used_by
 from wengert.train.runs.data import Data
 from wengert.train.uncopied import Uncopied
 

@@ -32,12 +32,13 @@ from wengert.train.mistakes.twin_parameters import TwinParameters
 from wengert.train.mistakes.zero_gradients import ZeroGradients
 from wengert.train.nonfinite import explain_nonfinite
 from wengert.train.recorded.finite_proof import measure
+from wengert.train.recorded.layers.outside_layers import warn_of_outside_layers
+from wengert.train.recorded.layers.outside_uses import OutsideUse
+from wengert.train.recorded.layers.unreached import warn_of_unreached
 from wengert.train.recorded.optimizer_groups import users_rules, warn_of_decay
-from wengert.train.recorded.outside_layers import warn_of_outside_layers
-from wengert.train.recorded.outside_uses import OutsideUse
+from wengert.train.recorded.rows.rows_in_order import warn_of_gathered_rows
+from wengert.train.recorded.rows.rows_of_data import is_in_run, rows_are_shuffled
 from wengert.train.recorded.rows.told_rows import warn_of_rows, warn_of_shuffled_rows
-from wengert.train.recorded.rows_in_order import warn_of_gathered_rows
-from wengert.train.recorded.rows_of_data import is_in_run, rows_are_shuffled
 from wengert.train.recorded.scalars import Row, Scalars
 from wengert.train.recorded.step_arrays import (
     CALLS,
@@ -50,7 +51,6 @@ from wengert.train.recorded.step_arrays import (
 )
 from wengert.train.recorded.step_function import StepFunction
 from wengert.train.recorded.step_plan import StepPlan
-from wengert.train.recorded.unreached import warn_of_unreached
 from wengert.train.runs.data import Data
 from wengert.train.runs.progress import Begun, Progress
 from wengert.train.segments import live_zeros

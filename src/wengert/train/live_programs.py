@@ -15,7 +15,7 @@ from wengert.optim.model_forms import ModelForm
 from wengert.runtime.entries.entry import Entry, never
 from wengert.runtime.executable import Executable
 from wengert.train.open_sizes import dims_that_fit, open_sizes
-from wengert.train.recorded.rows_of_data import telling_of_mixed_rows
+from wengert.train.recorded.rows.rows_of_data import telling_of_mixed_rows
 
 
 class LivePrograms:

@@ -36,7 +36,7 @@ from wengert.train.mistakes.stale_arguments import (
 from wengert.train.mistakes.taken_arrays import Mark, TakenArray, mark_of, take, taken_array
 from wengert.train.mistakes.target_averages import follow_the_step, some_numbers
 from wengert.train.mistakes.untrained_reads import Training
-from wengert.train.recorded.part_uses import PartUse
+from wengert.train.recorded.layers.part_uses import PartUse
 
 Array: TypeAlias = np.ndarray[Any, Any]
 MOST_CALLS = 256  # from one look to the next

@@ -20,7 +20,7 @@ from wengert.errors import UnreachedWarning
 from wengert.train.batch import Kinds
 from wengert.train.mistakes.arrays_of_data import arrays_of_data
 from wengert.train.mistakes.zero_gradients import CALLS
-from wengert.train.recorded.past_selects import gradients_past_selects
+from wengert.train.recorded.layers.past_selects import gradients_past_selects
 from wengert.train.recorded.step_arrays import LOSS, NORM, FixedArrays, LiveArrays
 from wengert.train.recorded.step_plan import StepPlan
 from wengert.train.segments import ModelParameter

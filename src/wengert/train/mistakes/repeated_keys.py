@@ -13,7 +13,7 @@ from wengert.core.words.source import Line
 from wengert.core.words.warn import warn_user
 from wengert.errors import RandomnessWarning
 from wengert.optim.parameters import leaves_in
-from wengert.train.recorded.drawn_keys import drawn_under, is_key
+from wengert.train.recorded.layers.drawn_keys import drawn_under, is_key
 
 LOOKS = 3  # before calls 1, 2 and 3
 

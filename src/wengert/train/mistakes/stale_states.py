@@ -35,8 +35,8 @@ from wengert.train.mistakes.read_originals import (
     read_from_outside,
 )
 from wengert.train.mistakes.target_averages import some_numbers
-from wengert.train.recorded.first_statistics import is_first
-from wengert.train.recorded.outside_uses import operands_of
+from wengert.train.recorded.layers.first_statistics import is_first
+from wengert.train.recorded.layers.outside_uses import operands_of
 from wengert.train.recorded.rows.carried_rows import given_to_loop
 from wengert.train.recorded.step_arrays import CALLS
 

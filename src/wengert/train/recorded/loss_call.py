@@ -16,13 +16,13 @@ from wengert.interpret.mistakes.used_values import used_as_floats
 from wengert.interpret.trace import recorded_program
 from wengert.ops.drawing.generator import Generator
 from wengert.train.batch import AVERAGED, GENERATOR
-from wengert.train.recorded.drawn_keys import warn_of_uncarried_keys
-from wengert.train.recorded.dropped_statistics import warn_of_lost_statistics
-from wengert.train.recorded.first_statistics import warn_of_first_statistics
-from wengert.train.recorded.idle_dropouts import warn_of_idle_dropouts
+from wengert.train.recorded.layers.drawn_keys import warn_of_uncarried_keys
+from wengert.train.recorded.layers.dropped_statistics import warn_of_lost_statistics
+from wengert.train.recorded.layers.first_statistics import warn_of_first_statistics
+from wengert.train.recorded.layers.idle_dropouts import warn_of_idle_dropouts
+from wengert.train.recorded.layers.uncarried_state import warn_of_uncarried_state
 from wengert.train.recorded.step_arrays import CALLS, FixedArrays, LiveArrays
 from wengert.train.recorded.step_plan import StepPlan
-from wengert.train.recorded.uncarried_state import warn_of_uncarried_state
 from wengert.train.storage import Storage
 
 

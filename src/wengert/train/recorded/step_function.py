@@ -21,16 +21,21 @@ from wengert.interpret.trace import recorded_program
 from wengert.train.batch import leaf_names
 from wengert.train.mistakes.repeated_keys import RepeatedKeys
 from wengert.train.mistakes.stale_arguments import StaleArguments
+from wengert.train.recorded.layers.outside_uses import (
+    OutsideUse,
+    argument_flow,
+    loss_flow,
+    outside_uses,
+)
+from wengert.train.recorded.layers.part_uses import PartUse, part_uses
+from wengert.train.recorded.layers.trained_masks import warn_of_trained_mask
+from wengert.train.recorded.layers.unreached import paths_used_by, warn_of_no_grad
 from wengert.train.recorded.loss_call import call_loss, cast_floats, count_at, leaves_of
-from wengert.train.recorded.outside_uses import OutsideUse, argument_flow, loss_flow, outside_uses
-from wengert.train.recorded.part_uses import PartUse, part_uses
 from wengert.train.recorded.scalars import Columns
 from wengert.train.recorded.step_arrays import PHASE, FixedArrays, LiveArrays
 from wengert.train.recorded.step_plan import StepPlan
 from wengert.train.recorded.step_results import read_results
 from wengert.train.recorded.step_update import updated
-from wengert.train.recorded.trained_masks import warn_of_trained_mask
-from wengert.train.recorded.unreached import paths_used_by, warn_of_no_grad
 
 _MODEL_FIRST = (
     "A Tensor was called, as a model is. A step calls loss(model, x, y): the first parameter of "

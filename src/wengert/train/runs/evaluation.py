@@ -13,7 +13,7 @@ from wengert.core import tree
 from wengert.core.dims import Shape
 from wengert.errors import ShapeError
 from wengert.train.open_sizes import OpenShape
-from wengert.train.recorded.rows_of_data import rows_of_data
+from wengert.train.recorded.rows.rows_of_data import rows_of_data
 
 
 def is_same_function(f: Any, other: Any) -> bool:

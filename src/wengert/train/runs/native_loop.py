@@ -19,7 +19,7 @@ from wengert.runtime.native_runs import Batches, CallLoop, Calls, CycleProgram, 
 from wengert.runtime.nonfinite_policies import SKIP
 from wengert.runtime.outside.live import is_live
 from wengert.train.engine import Engine
-from wengert.train.recorded.rows_of_data import rows_of_data
+from wengert.train.recorded.rows.rows_of_data import rows_of_data
 from wengert.train.recorded.step_arrays import AUX, CALLS, PHASE
 from wengert.train.runs.data import Data
 from wengert.train.runs.history import Recorder

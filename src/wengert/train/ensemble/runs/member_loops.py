@@ -29,7 +29,7 @@ from wengert.train.ensemble.cost import splits
 from wengert.train.ensemble.member_calls import member_addresses, member_arrays, member_work
 from wengert.train.ensemble.runs.member_orders import MemberOrders
 from wengert.train.ensemble.runs.run_data import RunData
-from wengert.train.recorded.rows_of_data import rows_of_data
+from wengert.train.recorded.rows.rows_of_data import rows_of_data
 from wengert.train.recorded.step_arrays import CALLS, PHASE
 from wengert.train.runs.native_loop import Aux, make_program, sizes_of_rest
 from wengert.train.storage import Array

@@ -14,7 +14,7 @@ from wengert.core.table import op
 from wengert.core.words.warn import warn_user
 from wengert.errors import ScannedRowsWarning
 from wengert.train.recorded.rows.forward_pass import ForwardPass, operands_of
-from wengert.train.recorded.scanned_rows import FIRST_STATE, LAYERS
+from wengert.train.recorded.rows.scanned_rows import FIRST_STATE, LAYERS
 
 
 def warn_of_carried_rows(forward: ForwardPass) -> None:

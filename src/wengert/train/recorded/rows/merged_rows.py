@@ -18,7 +18,7 @@ from wengert.core.table import op
 from wengert.core.words.warn import warn_user
 from wengert.errors import PairedRowsWarning
 from wengert.train.batch import ROWS
-from wengert.train.recorded.followed_rows import REORDERING
+from wengert.train.recorded.rows.followed_rows import REORDERING
 from wengert.train.recorded.rows.forward_pass import ForwardPass, operands_of, shape_of
 
 

@@ -6,19 +6,19 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from wengert.core.graph import Graph
-from wengert.train.recorded.first_rows import warn_of_first_rows
-from wengert.train.recorded.paired_rows import warn_of_paired_rows
 from wengert.train.recorded.rows.carried_rows import warn_of_carried_rows
+from wengert.train.recorded.rows.first_rows import warn_of_first_rows
 from wengert.train.recorded.rows.forward_pass import ForwardPass
 from wengert.train.recorded.rows.merged_rows import warn_of_merged_rows
 from wengert.train.recorded.rows.one_row_for_all import warn_of_one_row_for_all
 from wengert.train.recorded.rows.ordered_masks import warn_of_ordered_masks
+from wengert.train.recorded.rows.paired_rows import warn_of_paired_rows
 from wengert.train.recorded.rows.pairs_with_times import warn_of_pairs_with_times
 from wengert.train.recorded.rows.rows_by_columns import warn_of_rows_by_columns
+from wengert.train.recorded.rows.rows_in_order import warn_of_rows_in_order
+from wengert.train.recorded.rows.scanned_rows import warn_of_scanned_rows
 from wengert.train.recorded.rows.weighed_rows import warn_of_weighed_rows
 from wengert.train.recorded.rows.weights_of_a_mean import warn_of_weights_of_a_mean
-from wengert.train.recorded.rows_in_order import warn_of_rows_in_order
-from wengert.train.recorded.scanned_rows import warn_of_scanned_rows
 
 
 def warn_of_rows(

@@ -18,7 +18,7 @@ from wengert.core.graph import Node
 from wengert.core.table import op
 from wengert.core.words.warn import warn_user
 from wengert.errors import ScannedRowsWarning
-from wengert.train.recorded.followed_rows import REORDERING
+from wengert.train.recorded.rows.followed_rows import REORDERING
 from wengert.train.recorded.rows.forward_pass import ForwardPass, operands_of
 
 _LEAST = 3  # rows; a smaller matrix may be anything

@@ -25,7 +25,7 @@ from wengert.functions.batch_statistics import BatchStatistics
 from wengert.interpret.mistakes.widening import place_of
 from wengert.interpret.trace import Trace
 from wengert.optim.parameters import leaf_name, leaves_in
-from wengert.train.recorded.outside_uses import operands_of
+from wengert.train.recorded.layers.outside_uses import operands_of
 from wengert.train.recorded.rows.carried_rows import given_to_loop
 
 # Ops whose results are their operand, or a part of it.

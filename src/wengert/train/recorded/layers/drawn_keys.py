@@ -16,7 +16,7 @@ from wengert.core.words.warn import warn_user
 from wengert.errors import RandomnessWarning
 from wengert.interpret.mistakes.widening import place_of
 from wengert.optim.parameters import leaf_name, leaves_in
-from wengert.train.recorded.outside_uses import operands_of
+from wengert.train.recorded.layers.outside_uses import operands_of
 
 
 def is_key(x: Any) -> bool:

@@ -13,7 +13,7 @@ from wengert.core.words.warn import warn_user
 from wengert.errors import BatchNormWarning
 from wengert.functions.batch_statistics import BatchStatistics
 from wengert.interpret.trace import Trace
-from wengert.train.recorded.parameter_flow import ParameterFlow, slot_on, tape_of
+from wengert.train.recorded.layers.parameter_flow import ParameterFlow, slot_on, tape_of
 
 
 def dropped_statistics(

@@ -24,10 +24,10 @@ from wengert.core.words.warn import warn_user
 from wengert.errors import ScannedRowsWarning
 from wengert.passes.opened_bodies import with_open_bodies
 from wengert.train.batch import ROWS
-from wengert.train.recorded.followed_rows import REORDERING, FollowedRows
-from wengert.train.recorded.no_means import NoMean
+from wengert.train.recorded.rows.followed_rows import REORDERING, FollowedRows
+from wengert.train.recorded.rows.no_means import NoMean
 from wengert.train.recorded.rows.ordered_carries import depends_on_order
-from wengert.train.recorded.scanned_rows import LAYERS
+from wengert.train.recorded.rows.scanned_rows import LAYERS
 from wengert.train.recorded.step_arrays import OwnArguments
 
 _CUMULATIVE = ("cumsum", "cumprod")

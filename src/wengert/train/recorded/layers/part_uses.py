@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from wengert.core.types import Value
 from wengert.interpret.mistakes.widening import place_of
-from wengert.train.recorded.outside_uses import LossFlow, operands_of
+from wengert.train.recorded.layers.outside_uses import LossFlow, operands_of
 
 
 @dataclass(frozen=True)

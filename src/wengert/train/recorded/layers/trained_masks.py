@@ -12,7 +12,7 @@ import numpy as np
 from wengert.core.types import Value
 from wengert.core.words.warn import warn_user
 from wengert.errors import MaskWarning
-from wengert.train.recorded.outside_uses import LossFlow
+from wengert.train.recorded.layers.outside_uses import LossFlow
 
 SMALLEST = 3  # rows of a triangle that is surely a mask
 

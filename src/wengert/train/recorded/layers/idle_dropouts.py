@@ -17,7 +17,7 @@ from wengert.errors import DropoutWarning
 from wengert.functions.dropout import DropoutCall
 from wengert.interpret.mistakes.widening import place_of
 from wengert.interpret.tape import Tape
-from wengert.train.recorded.parameter_flow import ParameterFlow, slot_on, tape_of
+from wengert.train.recorded.layers.parameter_flow import ParameterFlow, slot_on, tape_of
 
 # Ops that arrange the numbers of data, and make no others.
 _ARRANGING = {

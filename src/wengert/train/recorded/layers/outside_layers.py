@@ -18,7 +18,7 @@ from wengert.errors import UntrainedWarning
 from wengert.functions.drawn_weights import DrawnWeight, drawn_weight
 from wengert.optim.model_forms import ModelForm, named_networks
 from wengert.runtime.outside.watch import Watch, owner_of
-from wengert.train.recorded.outside_uses import OutsideUse
+from wengert.train.recorded.layers.outside_uses import OutsideUse
 
 Array: TypeAlias = np.ndarray[Any, Any]
 _LAYERS = "wengert.nn."  # where layers come from whose arrays are known to be drawn
