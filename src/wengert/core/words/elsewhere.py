@@ -286,10 +286,14 @@ def assigns() -> bool:
     return opmap["STORE_SUBSCR"] in _latest_codes()[:1]
 
 
+# From Python 3.14 on an operator like others, of which no other asks a Tensor for an index.
+_TAKE_ITEM = opmap.get("BINARY_SUBSCR", opmap["BINARY_OP"])
+
+
 def takes_item() -> bool:
     """Whether the user's program takes one item of a sequence now: `rows[i]`, and no slice."""
     code, before = _latest_codes()
-    return code == opmap.get("BINARY_SUBSCR", -1) and before != opmap["BUILD_SLICE"]
+    return code == _TAKE_ITEM and before != opmap["BUILD_SLICE"]
 
 
 def _latest_codes() -> list[int]:
