@@ -34,6 +34,7 @@ FOLDERS["train"] = STRUCTURAL | {"gather", "slice_axes", "concat", "recurrent_lo
 FOLDERS["train"] |= {"subtract", "reshape", "matmul", "matrix_transpose", "astype", "multiply"}
 # And those that pick a class or an action of each row.
 FOLDERS["train"] |= {"take", "one_hot", "softmax", "log_softmax"}
+FOLDERS["train"] |= {"random_bits"}  # under the keys of which numbers are drawn
 FOLDERS["train"] |= {"stop_gradient"}  # of which `step.check` takes no differences
 
 

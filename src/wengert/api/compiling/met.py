@@ -35,6 +35,7 @@ from wengert.core.words.warn import warn_user
 from wengert.errors import CaptureWarning, ProgramsWarning
 from wengert.runtime.executable import Executable
 from wengert.runtime.outside.capture_walk import MOST_PLACES
+from wengert.runtime.outside.class_members import attributes_of
 from wengert.runtime.outside.container_walk import MOST_ITEMS
 from wengert.runtime.outside.reads import reads_of
 from wengert.runtime.outside.users_code import is_users
@@ -281,7 +282,7 @@ def _read_by_name(function: FunctionType) -> list[Any]:
 
 def _is_choice(x: Any) -> bool:
     """Whether it is a text or a function, perhaps a compiled one; no other object is asked."""
-    return isinstance(x, _CHOICES) or "__wrapped__" in getattr(x, "__dict__", ())
+    return isinstance(x, _CHOICES) or "__wrapped__" in attributes_of(x)
 
 
 def _is_empty(cell: CellType) -> bool:
