@@ -216,6 +216,7 @@ CALLING: dict[str, Callable[[], Any]] = {
     "TrainStep: batches of two sizes": lambda: called(X, Y[:3]),
     "TrainStep: a dtype that changes": lambda: called(X, Y.astype(np.int64)),
     "TrainStep: a batch of Python numbers": lambda: called([[1.0, 2.0, 3.0]], Y),
+    "TrainStep: a batch of NumPy's numbers": lambda: called(list(np.arange(3.0)), Y),
     "TrainStep: a batch with lists of Python numbers": lambda: called({"x": [1.0, 2.0]}, Y),
     "TrainStep: a batch by a name that is no place": lambda: step(
         lambda m, x, y, *, alpha=0.1: loss(m, x, y) * alpha

@@ -54,6 +54,7 @@ GIVEN = {
     "a tuple": (V, {"v": V.tolist()}),
     "lists of lists": {"v": [[a] for a in V.tolist()]},
     "lists of tuples": {"v": [(a, a) for a in V.tolist()]},
+    "a list of NumPy's": {"v": list(V), "x": V},
 }
 CALLS = {
     "call": lambda step, d: step(d, Y),
@@ -72,8 +73,24 @@ def constant(m, d, y):
 @pytest.mark.parametrize("given", GIVEN)
 def test_lists_of_numbers_inside_of_data_are_refused(call, given):
     step = wg.TrainStep(constant, np.array(0.0), wg.optim.SGD(0.1))
-    with pytest.raises(TraceError, match=r"'d(\.1)?\.v' is a list of Python numbers.*np.array"):
+    with pytest.raises(TraceError, match=r"'d(\.1)?\.v' is a list of numbers.*np.array"):
         CALLS[call](step, GIVEN[given])
+
+
+@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize("kind", [list, tuple])
+def test_lists_of_numbers_of_numpy_are_refused(call, kind):
+    """Rewards that were appended one by one: a run would shuffle the others alone."""
+    numbers = kind(np.arange(9.0))
+    step = wg.TrainStep(constant, np.array(0.0), wg.optim.SGD(0.1))
+    with pytest.raises(TraceError, match=f"'d' is a {kind.__name__} of NumPy's numbers.*np.array"):
+        CALLS[call](step, numbers)
+
+
+def test_a_few_numbers_of_numpy_in_a_tuple_are_let_pass():
+    step = wg.TrainStep(constant, np.array(0.0), wg.optim.SGD(0.1))
+    assert np.isfinite(step((Y.mean(), Y.std()), Y))
+    assert np.isfinite(step.run((Y.mean(), Y.std()), Y, batch_size=4).loss).all()
 
 
 @dataclass

@@ -219,10 +219,10 @@ def plain_values(tree: Tree) -> list[tuple[str, Any]]:
 
 
 def lists_of_numbers(tree: Tree) -> list[str]:
-    """The paths of lists in a tree that hold Python numbers, and no arrays beside them. Of objects
-    that can be called, which are models, the lists are settings.
+    """The paths of lists in a tree that hold Python's or NumPy's numbers, and no arrays beside
+    them. Of objects that can be called, which are models, the lists are settings.
     """
-    if not any(builtins.map(_is_number, _flatten(tree)[0])):
+    if not any(_is_number(x) or isinstance(x, np.generic) for x in _flatten(tree)[0]):
         return []
     only_numbers: dict[str, bool] = {}  # by the path of a list
     for accessor, _, x in _with_accessors(tree):
@@ -233,7 +233,8 @@ def lists_of_numbers(tree: Tree) -> list[str]:
         lists = [i for i in range(inner, len(kinds)) if issubclass(kinds[i], list)]
         if lists and not any(builtins.map(_has_calls, kinds)):
             path = _path(accessor[: lists[0]])
-            only_numbers[path] = only_numbers.get(path, True) and _is_number(x)
+            is_one = _is_number(x) or isinstance(x, np.generic)
+            only_numbers[path] = only_numbers.get(path, True) and is_one
     return [path for path, alone in only_numbers.items() if alone]
 
 

@@ -32,6 +32,7 @@ from wengert.train.mistakes.missing_arguments import not_all_given
 from wengert.train.runs.column_names import KnownColumns
 from wengert.train.runs.frames import repair_of_dtype, require_columns_of_numbers
 
+_FEW = 8  # numbers in a tuple that are something else than one for each row
 POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 _STARRED = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 ROWS = "batch"  # the name of the size of axis 0, which the arrays of a batch share
@@ -278,16 +279,22 @@ def prepared(name: str, x: Any, dtype: DType | None) -> Any:
         return x
     given, x = x, tree.with_numpy(x)
     leaves, structure = tree.flatten(x)
-    if len(leaves) < len(structure.static):
+    if has_numbers(leaves, structure):
         require_no_list("TrainStep: batch argument", name, x)
     if not leaves:
         return x
     return tree.map(lambda leaf: _supported(name, leaf, dtype, given), x)
 
 
+def has_numbers(leaves: Sequence[Any], structure: tree.Structure) -> bool:
+    """Whether a tree may hold Python's or NumPy's numbers."""
+    return len(leaves) < len(structure.static) or any(isinstance(x, np.generic) for x in leaves)
+
+
 def require_no_list(what: str, name: str, x: Any) -> None:
-    """Refuse a list or tuple of Python numbers, lists of them inside, and a frame that is still to
-    be read: they have no arrays, so they would be part of the program.
+    """Refuse a list or tuple of numbers, lists of them inside, and a frame that is still to be
+    read. Python numbers would be part of the program, and NumPy's an argument each, which no run
+    cuts or shuffles; a tuple of few of these, a mean and a deviation, is let pass.
     """
     if type(x).__name__ == "LazyFrame":  # of polars
         raise TypeError(
@@ -299,12 +306,17 @@ def require_no_list(what: str, name: str, x: Any) -> None:
             f"{what} {name!r} is a {type(x).__name__} of Python numbers; these would be part of "
             "the program. Convert it with np.array."
         )
+    is_long = isinstance(x, list) or (isinstance(x, tuple) and len(x) > _FEW)
+    if is_long and x and all(isinstance(each, np.generic) for each in x):
+        raise TraceError(
+            f"{what} {name!r} is a {type(x).__name__} of NumPy's numbers; each would be an "
+            "argument of its own, and not one of the rows. Convert it with np.array."
+        )
     lists = tree.lists_of_numbers(x)
     if lists and not any(map(is_live, tree.leaves(x))):  # models of other steps have settings
         raise TraceError(
-            f"{what} {f'{name}.{lists[0]}'!r} is a list of Python numbers; these would be part of "
-            "the program, the same in all batches. Convert it with np.array, or with tuple if that "
-            "is meant."
+            f"{what} {f'{name}.{lists[0]}'!r} is a list of numbers, not of rows; they would be the "
+            "same in all batches. Convert it with np.array, or with tuple if that is meant."
         )
 
 

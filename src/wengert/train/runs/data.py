@@ -18,7 +18,7 @@ from wengert.runtime.given_arrays import is_readable
 from wengert.runtime.native_runs import DataRows
 from wengert.runtime.outside.live import is_live
 from wengert.runtime.refusals import require_plain
-from wengert.train.batch import leaf_names, require_no_list
+from wengert.train.batch import has_numbers, leaf_names, require_no_list
 from wengert.train.runs.frames import (
     look_at_frames,
     repair_of_dtype,
@@ -74,7 +74,7 @@ class Data:
             given = tree.with_numpy(given)
             refuse_loader(by, names, given)
             leaves, self._structure = tree.flatten(given)
-            if len(leaves) < len(self._structure.static):
+            if has_numbers(leaves, self._structure):
                 _require_no_lists(by, names, given)
             self._paths = partial(leaf_names, names, given)
             require_plain(self._paths(), leaves, by)
