@@ -2,6 +2,7 @@
 those that are to stay as they are are not.
 """
 
+import re
 from dataclasses import dataclass
 
 import numpy as np
@@ -167,6 +168,35 @@ def test_a_layer_that_a_summand_compares_with_data_is_named(name):
     assert f"the loss calls {layer}, a" in str(warning.message)
 
 
+SECOND, GATE, CONTEXT = linear(), wg.nn.Linear(4, 4), wg.nn.Embedding(9, 4)
+POSITIONS = wg.nn.PositionalEmbedding(6, 4)
+QUERIES, KEYS = linear(), linear()
+
+
+def by_attention(m, x):
+    weights = wg.softmax(QUERIES(x) @ KEYS(x).T)
+    return m["head"](weights @ m["net"](x))
+
+
+JOINED = {  # what a forgotten layer gives meets values of the model, and goes on with them
+    "a sum": ("SECOND", lambda m, x: m["head"](wg.relu(m["net"](x) + SECOND(x)))),
+    "a product": ("GATE", lambda m, x: m["head"](m["net"](x) * wg.sigmoid(GATE(x)))),
+    "side by side": ("SECOND", lambda m, x: m["wide"](wg.concat([m["net"](x), SECOND(x)], axis=1))),
+    "an attention": ("KEYS|QUERIES", by_attention),
+    "a table": ("an Embedding", lambda m, x: m["head"](m["net"](x) + CONTEXT(LABELS))),
+    "positions": ("a PositionalEmbedding", lambda m, x: m["head"](POSITIONS(m["net"](x)))),
+}
+
+
+@pytest.mark.parametrize("name", JOINED)
+def test_a_layer_whose_results_meet_those_of_the_model_on_the_way_is_named(name):
+    layer, logits = JOINED[name]
+    model = {"net": linear(), "head": linear(4, 3), "wide": linear(8, 3)}
+    (warning,) = told(lambda m, x, y: wg.cross_entropy(logits(m, x), y), model)
+    assert warning.category is UntrainedWarning
+    assert re.search(f"the loss calls ({layer})", str(warning.message))
+
+
 # What is to stay as it is.
 
 
@@ -222,6 +252,18 @@ RIGHT = {
     "features behind stop_gradient": (
         lambda m, x, y: wg.cross_entropy(m(wg.stop_gradient(TEACHER(x))), y),
         linear(4, 3),
+    ),
+    "features behind stop_gradient, beside others": (
+        lambda m, x, y: wg.cross_entropy(m["head"](m["net"](x) + wg.stop_gradient(TEACHER(x))), y),
+        {"net": linear(), "head": linear(4, 3)},
+    ),
+    "features that were trained before, beside others": (
+        lambda m, x, y: wg.cross_entropy(m["head"](m["net"](x) + TRAINED(x)), y),
+        {"net": linear(), "head": linear(4, 3)},
+    ),
+    "a network that the model corrects": (
+        lambda m, x, y: wg.mse(m(x) + TEACHER(x), x),
+        linear(),
     ),
     "a part that was trained before": (
         lambda m, x, y: wg.cross_entropy(m(wg.relu(TRAINED(x))), y),

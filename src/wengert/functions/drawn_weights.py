@@ -5,7 +5,7 @@ changed them.
 from __future__ import annotations
 
 import weakref
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -35,6 +35,19 @@ def note_drawn(layer: str, x: Array) -> Array:
     reference = weakref.ref(x, lambda _: _drawn.pop(number, None))
     _drawn[number] = DrawnWeight(layer, recorded_program() is not None, reference, _some_of(x))
     return x
+
+
+def note_drawn_rows(table: Any, rows: Any) -> None:
+    """Note that rows were read of a table as a layer has drawn it, at once, while a function is
+    being recorded: the program has them in the place of the table.
+    """
+    if recorded_program() is None or type(rows) is not np.ndarray:
+        return
+    known = drawn_weight(table)
+    if known is not None:
+        number = id(rows)
+        reference = weakref.ref(rows, lambda _: _drawn.pop(number, None))
+        _drawn[number] = replace(known, array=reference, numbers=_some_of(rows))
 
 
 def drawn_weight(x: Array) -> DrawnWeight | None:

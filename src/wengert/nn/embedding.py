@@ -11,10 +11,18 @@ from wengert.core.table import op
 from wengert.core.types import Value
 from wengert.core.words.arguments import worded_methods
 from wengert.core.words.missing import Explained
+from wengert.functions.drawn_weights import note_drawn_rows
 from wengert.nn.init import Initialiser, initialise
 from wengert.nn.layer_arguments import require_float, require_size
 from wengert.nn.seeding import Seed
 from wengert.nn.showing import shown_layer
+
+
+def rows_of(table: Value, indices: Value) -> Value:
+    """The rows of a table that has one for each index."""
+    rows = op.embed(table, indices)
+    note_drawn_rows(table, rows)
+    return rows
 
 
 @worded_methods("__init__", "__call__")
@@ -49,7 +57,7 @@ class Embedding(Explained):
         self.weight = initialise("Embedding", init, shape, seed, float_dtype)
 
     def __call__(self, indices: Value) -> Value:
-        return op.embed(self.weight, indices)
+        return rows_of(self.weight, indices)
 
     def __repr__(self) -> str:
         return shown_layer(self)

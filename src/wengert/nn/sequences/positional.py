@@ -14,6 +14,7 @@ from wengert.core.types import Value
 from wengert.core.words.arguments import worded, worded_methods
 from wengert.core.words.missing import Explained
 from wengert.errors import DTypeError, ShapeError
+from wengert.nn.embedding import rows_of
 from wengert.nn.init import Initialiser, initialise
 from wengert.nn.layer_arguments import require_float, require_size
 from wengert.nn.seeding import Seed
@@ -143,7 +144,7 @@ class PositionalEmbedding(Explained):
         x = op.asarray(x)
         require_rows("PositionalEmbedding", x, self.weight.shape[1], 2)
         self._require_positions(x.shape[-2], start)
-        return x + op.embed(self.weight, op.arange(x.shape[-2]) + start)
+        return x + rows_of(self.weight, op.arange(x.shape[-2]) + start)
 
     def step(self, x: Value, t: Any) -> Value:
         """x (…, size) at position t; or at positions t (…), one for each row."""
@@ -151,7 +152,7 @@ class PositionalEmbedding(Explained):
         require_rows("PositionalEmbedding", x, self.weight.shape[1], 1)
         _require_position("PositionalEmbedding", x, t)
         self._require_positions(1, t)
-        return x + op.embed(self.weight, t)
+        return x + rows_of(self.weight, t)
 
     def _require_positions(self, times: Any, start: Any) -> None:
         """Refuse positions that have no row, where they are known; else the program does."""

@@ -63,7 +63,7 @@ def warn_of_outside_layers(
     for use in uses:
         if not any(use.array is x for x in given) and not any(use is each for each in named):
             drawn = drawn_weight(use.array)
-            if drawn is not None and (use.is_behind or use.is_before or use.is_alone):
+            if drawn is not None and _is_between(use):
                 _warn_of_nameless(drawn, use.line)
                 return
 
@@ -84,10 +84,12 @@ def _is_forgotten(
     if any(form.is_form_of(outside.layer) for form in forms):
         # A target, unless it stands between parameters and the loss, as one of two layers alike, or
         # is compared with data by itself.
-        between = any(use.is_behind or use.is_alone for use in uses)
-        return between and any(map(drawn_weight, outside.arrays))
-    seen = any(use.is_behind or use.is_before or use.is_alone for use in uses)
-    return seen and not _has_other_weights(outside)
+        return any(map(_is_between, uses)) and any(map(drawn_weight, outside.arrays))
+    return any(map(_is_between, uses)) and not _has_other_weights(outside)
+
+
+def _is_between(use: OutsideUse) -> bool:
+    return use.is_behind or use.is_before or use.is_joined or use.is_alone
 
 
 def _has_other_weights(outside: _OutsideLayer) -> bool:

@@ -1,6 +1,6 @@
 """What becomes of arrays from outside in a loss that is being recorded. A layer that was forgotten
 in the model stands between parameters and the loss: what it is given depends on parameters, or what
-it gives is multiplied by them. A target or a teacher is given data, and its results meet those of
+it gives is multiplied by them, alone or with values of the model that it has met. A target or a teacher is given data, and its results meet those of
 the model; a part that is to stay as it is may have a wg.stop_gradient behind it. A summand of the
 loss that compares what a layer gives with data, and has nothing of the model in it, is there to
 train the layer.
@@ -39,6 +39,7 @@ class OutsideUse:
     line: Line | None
     is_behind: bool  # whether parameters get their gradients through what it is applied to
     is_before: bool  # whether parameters are applied to what is computed with it
+    is_joined: bool  # whether they are where that has met values of the model
     is_alone: bool  # whether a summand of the loss compares it with data, and has no parameters
 
 
@@ -68,8 +69,9 @@ def outside_uses(flow: LossFlow) -> list[OutsideUse]:
         seen = nodes.get(id(x))
         behind = seen is not None and any(map(flow.is_behind, seen))
         before = seen is None or any(map(flow.is_before, seen))
+        joined = seen is not None and any(map(flow.is_joined, seen))
         alone = seen is not None and any(map(flow.is_alone, seen))
-        uses.append(OutsideUse(owner_of(x), line, behind, before, alone))
+        uses.append(OutsideUse(owner_of(x), line, behind, before, joined, alone))
     return uses
 
 
@@ -157,6 +159,23 @@ class LossFlow:
             for part in self._computed_from(number, users or self._using, with_data=True)
             for each in self._using.get(part, ())
         )
+
+    def is_joined(self, number: int) -> bool:
+        """Whether parameters are applied, not number by number, to values of the model that have
+        met what is computed with a constant, as the sum of two embeddings.
+        """
+        reached, pending = {number}, [number]
+        while pending:
+            part = pending.pop()
+            for each in self._using.get(part, ()):
+                others = [i for i in operands_of(self.nodes[each]) if i != part]
+                weighed = any(i in self._trained and i not in self.data for i in others)
+                if weighed and part in self._trained and self.nodes[each].op.kind != "elementwise":
+                    return True
+                if each not in reached:
+                    reached.add(each)
+                    pending.append(each)
+        return False
 
     def is_alone(self, number: int) -> bool:
         """Whether a summand of the loss has no parameters, and compares what is computed with a
