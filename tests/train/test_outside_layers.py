@@ -184,7 +184,7 @@ JOINED = {  # what a forgotten layer gives meets values of the model, and goes o
     "side by side": ("SECOND", lambda m, x: m["wide"](wg.concat([m["net"](x), SECOND(x)], axis=1))),
     "an attention": ("KEYS|QUERIES", by_attention),
     "a table": ("an Embedding", lambda m, x: m["head"](m["net"](x) + CONTEXT(LABELS))),
-    "positions": ("a PositionalEmbedding", lambda m, x: m["head"](POSITIONS(m["net"](x)))),
+    "positions": ("POSITIONS", lambda m, x: m["head"](POSITIONS(m["net"](x)))),
 }
 
 

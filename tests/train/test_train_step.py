@@ -438,6 +438,16 @@ def test_check_allows_for_what_rounding_leaves_of_a_small_loss():
     assert 1e-4 < found.gradient_error < 0.05
 
 
+def test_check_allows_for_what_rounding_leaves_of_a_gradient_at_its_zero():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(300, 3))
+    y = x @ [1.0, -2.0, 0.5] + rng.normal(size=300)
+    step = wg.TrainStep(lambda w, x, y: wg.mean((x @ w - y) ** 2), np.zeros(3), wg.optim.Adam(0.03))
+    step.run(x, y, batch_size=300, epochs=800)
+    found = step.check(x, y)
+    assert found.gradient_error > 1e-9
+
+
 def test_check_is_strict_where_all_is_double():
     """It allows compiled code a distance of 1e-7 in float32 only."""
 

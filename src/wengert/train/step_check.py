@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -26,10 +26,11 @@ from wengert.train.storage import Array
 
 # By the least precise dtype that is computed in.
 TOLERANCES = {float32: 1e-4, float64: 1e-9}  # of compiled code against op by op
-# So many times as far from op by op as that is from the same in float64, which is far where a small
-# loss is the difference of large numbers.
+# So many times as far from op by op as rounding carries that: far where a small loss, or a gradient
+# near its zero, is the difference of large numbers.
 ROUNDINGS = 8.0
-ROUNDED = 0.05  # the farthest that rounding explains; random numbers are others in float64
+TRIALS = 3
+ROUNDED = 0.05  # the farthest from float64 that rounding explains; random numbers are others there
 # Of the differences, one after the other: between two points that are near enough no kink lies, as
 # a relu has them. A wrong derivative disagrees with all.
 WIDTHS = {float32: (1e-2, 3e-3, 1e-3), float64: (1e-4, 1e-5, 1e-6, 1e-7)}
@@ -75,12 +76,17 @@ def check_step(engine: Engine, batch: Sequence[Any]) -> Check:
 
 
 def _one_way(
-    engine: Engine, batch: Sequence[Any], compiled: bool
+    engine: Engine,
+    batch: Sequence[Any],
+    compiled: bool,
+    weights: Sequence[Array] | None = None,  # in the place of the live ones
 ) -> tuple[float, list[Array], float]:
     """Loss and gradients of the next call, computed on copies of the live arrays; and the tolerance
     for compiled code.
     """
     after = engine.arrays.map(np.array)
+    if weights is not None:
+        after = replace(after, weights=weights)
     live, early = after.divided(engine.plan.accumulate > 1)
     own = engine.own_arguments()._replace(live=live, early=early)
     programs = engine.programs[engine.updating]
@@ -95,23 +101,42 @@ def _one_way(
     return results[REPORT].item(LOSS), list(after.gradients), TOLERANCES[dtype]
 
 
-def _rounding(
-    engine: Engine, batch: Sequence[Any], loss: float, gradients: Sequence[Array]
-) -> float:
-    """How far loss and gradients, op by op, are from the same in float64; 0 where they are another
-    matter there.
+def _rounding(engine: Engine, batch: Sequence[Any], loss: float, gradients: list[Array]) -> float:
+    """How far loss and gradients, op by op, are from the same in float64, and from the same where
+    weights move by a unit of the last place.
     """
+
+    def distance(other: Any, others: Sequence[Array]) -> float:
+        pairs = zip([np.asarray(loss), *gradients], [np.asarray(other), *others], strict=True)
+        return max(_relative_error(x, y) for x, y in pairs)
+
+    rng = np.random.default_rng(0)
+
+    def moved(x: Array) -> Array:
+        by: Array = np.finfo(x.dtype).eps * rng.choice((-1, 1), x.shape)
+        return (x * (1 + by)).astype(x.dtype)
+
+    wide = distance(*_in_float64(engine, batch, gradients))
+    apart = [wide if wide <= ROUNDED else 0.0]
+    for _ in range(TRIALS):
+        weights = [moved(x) for x in engine.arrays.weights]
+        apart.append(distance(*_one_way(engine, batch, compiled=False, weights=weights)[:2]))
+    return max(apart)
+
+
+def _in_float64(
+    engine: Engine, batch: Sequence[Any], gradients: Sequence[Array]
+) -> tuple[Array, list[Array]]:
+    """Loss and gradients with all floats in float64, in the form of these gradients."""
     wide_loss, xs = _wide_loss(engine, batch)
     (value,), pullback = vjp_flat(lambda *values: [wide_loss(values)], xs)
-    wide = iter(pullback([np.ones(value.shape, value.dtype)]))
-    errors = [_relative_error(np.asarray(loss), value)]
+    wide, found = iter(pullback([np.ones(value.shape, value.dtype)])), []
     for segment, narrow in zip(engine.plan.storage.trained, gradients, strict=True):
-        exact = np.zeros(narrow.shape)
+        found.append(np.zeros(narrow.shape))
         for parameter in segment.parameters:
             g = next(wide)
-            parameter.view(exact)[...] = 0.0 if g is None else g
-        errors.append(_relative_error(narrow, exact))
-    return max(errors) if max(errors) <= ROUNDED else 0.0
+            parameter.view(found[-1])[...] = 0.0 if g is None else g
+    return value, found
 
 
 def _least_precise(nodes: Iterable[Node]) -> DType:

@@ -1,9 +1,9 @@
 """What becomes of arrays from outside in a loss that is being recorded. A layer that was forgotten
 in the model stands between parameters and the loss: what it is given depends on parameters, or what
-it gives is multiplied by them, alone or with values of the model that it has met. A target or a teacher is given data, and its results meet those of
-the model; a part that is to stay as it is may have a wg.stop_gradient behind it. A summand of the
-loss that compares what a layer gives with data, and has nothing of the model in it, is there to
-train the layer.
+it gives is multiplied by them, alone or with values of the model that it has met. A target or a
+teacher is given data, and its results meet those of the model; a part that is to stay as it is may
+have a wg.stop_gradient behind it. A summand of the loss that compares what a layer gives with data,
+and has nothing of the model in it, is there to train the layer.
 """
 
 from __future__ import annotations
