@@ -113,8 +113,8 @@ def _rounding(engine: Engine, batch: Sequence[Any], loss: float, gradients: list
     rng = np.random.default_rng(0)
 
     def moved(x: Array) -> Array:
-        by: Array = np.finfo(x.dtype).eps * rng.choice((-1, 1), x.shape)
-        return (x * (1 + by)).astype(x.dtype)
+        signs = rng.choice((-1, 1), x.shape)
+        return np.asarray(x * (1 + np.finfo(x.dtype).eps * signs), x.dtype)
 
     wide = distance(*_in_float64(engine, batch, gradients))
     apart = [wide if wide <= ROUNDED else 0.0]
