@@ -260,6 +260,70 @@ def test_a_convolution_of_numpy_names_one_that_leaves_the_size_open():
     np.testing.assert_allclose(graph.run(x=x)[0], np.convolve(x, weights, "valid"))
 
 
+def rows(w, x):
+    return wg.tanh(x @ w)
+
+
+def row_sum(w, x):
+    return wg.sum(rows(w, x) ** 2)
+
+
+@pytest.mark.parametrize(
+    ("jacobian", "words", "instead"),
+    [
+        (
+            wg.jacobian(rows),
+            r"jacobian goes over the entries of the output, whose number is open. Write "
+            r"wg.jacfwd, which goes over those of the arguments\.$",
+            wg.jacfwd(rows),
+        ),
+        (wg.jacrev(rows), r"jacrev goes over .* Write wg.jacfwd", wg.jacfwd(rows)),
+        (
+            wg.jacfwd(row_sum, argnums=1),
+            r"jacfwd goes over the entries of the arguments, .* If that of the output is known, "
+            "write wg.jacobian",
+            wg.jacobian(row_sum, argnums=1),
+        ),
+        (
+            wg.hessian(row_sum, argnums=1),
+            r"hessian goes over the entries of the gradient, .* If each row of the gradient "
+            r"depends on its own row only, write wg.vmap\(wg.hessian\(f\)\), where f is of one row",
+            None,
+        ),
+    ],
+)
+def test_a_matrix_of_derivatives_names_what_leaves_the_size_open(jacobian, words, instead):
+    w = np.ones(3)
+    with pytest.warns(wg.errors.SizeWarning, match=words):
+        wg.trace(jacobian, w, X, dims=BATCH)
+    if instead is not None:
+        graph = wg.trace(instead, w, X, dims=BATCH)
+        for n in (4, 2):
+            np.testing.assert_allclose(graph.run(w=w, x=X[:n])[0], jacobian(w, X[:n]))
+
+
+def test_a_matrix_of_derivatives_for_each_row_leaves_their_number_open():
+    w = np.ones(3)
+    for name in ("jacobian", "jacrev", "jacfwd", "hessian"):
+        f = row_sum if name == "hessian" else rows
+        of_a_row = getattr(wg, name)(f, argnums=1)
+        of_rows = wg.vmap(of_a_row, (None, 0))
+        graph = wg.trace(of_rows, w, X, dims=BATCH)
+        expected = [of_a_row(w, x) for x in X[:2]]
+        np.testing.assert_allclose(graph.run(w=w, x=X[:2])[0], expected, atol=1e-15)
+    graph = wg.trace(wg.hessian(row_sum), w, X, dims=BATCH)  # of weights, whose number is known
+    np.testing.assert_allclose(graph.run(w=w, x=X[:2])[0], wg.hessian(row_sum)(w, X[:2]))
+
+
+@pytest.mark.filterwarnings("ignore::wengert.errors.SizeWarning")
+def test_programs_of_a_jacobian_for_each_size_name_what_leaves_it_open():
+    compiled = wg.compile(wg.jacobian(rows), dims=BATCH)
+    for n in (4, 3):
+        compiled(np.ones(3), X[:n])
+    with pytest.warns(wg.errors.ProgramsWarning, match="wg.jacfwd for wg.jacobian"):
+        compiled(np.ones(3), X[:2])
+
+
 def test_the_sum_of_a_diagonal_is_another_function():
     with pytest.raises(TypeError, match=r"wg.trace records a function, .* wg\.linalg\.trace"):
         wg.trace(np.eye(2))

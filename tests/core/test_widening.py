@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -214,6 +215,48 @@ def test_the_line_that_made_it_is_named():
 
     (text,) = warned(loss, X)
     assert f"made at test_widening.py:{loss.__code__.co_firstlineno + 1};" in text
+
+
+IT, D = r"Convert it with astype\(np.float32\)\.$", "Convert 'd' first, with astype"
+
+
+@pytest.mark.parametrize(
+    ("made", "of", "origin"),
+    [
+        (lambda d, x: 0.9 * (1 - d), DONE, f"multiply made of 'd', an argument of bools; .*{D}"),
+        (lambda d, x: 0.9 * d, DONE, f"multiply made of 'd', an argument of bools; .*{D}"),
+        (lambda d, x: (1 - d) * x[:, 0], DONE, f"made of 'd', an argument of bools; .*{D}"),
+        # What needs bools, and what would lose digits of large integers, is converted after.
+        (lambda d, x: 0.9 * ~d, DONE, f"made of 'd', an argument of bools; .*{IT}"),
+        (lambda d, x: 0.9 * wg.where(d, 0, 1), DONE, f"of 'd', an argument of bools; .*{IT}"),
+        (lambda d, x: 0.9 * (1 - d), T, f"made of 'd', an argument of integers; .*{IT}"),
+        (lambda d, x: np.sqrt(d + 1), T, f"sqrt made of 'd', an argument of integers; .*{IT}"),
+        # Made of floats.
+        (lambda d, x: 0.9 * (x[:, 0] > 0), DONE, f"float64 that multiply made; .*{IT}"),
+        (lambda d, x: 0.9 * (d & (x[:, 0] > 0)), DONE, f"float64 that multiply made; .*{IT}"),
+    ],
+)
+def test_the_bools_or_integers_that_it_was_made_of_are_named(made, of, origin):
+    def loss(m, x, d):
+        return wg.mean((hidden(m, x) - column(made(d, x))) ** 2)
+
+    (text,) = warned(loss, X, of)
+    assert re.search(origin, re.sub(r" at test_widening.py:\d+", "", text))
+
+
+def test_two_arguments_that_it_was_made_of_are_named():
+    def loss(m, x, d, cut):
+        return wg.mean((hidden(m, x) - column(0.9 * ((1 - d) * (1 - cut)))) ** 2)
+
+    (text,) = warned(loss, X, DONE, ~DONE)
+    assert "multiply made of 'd' and 'cut', arguments of bools or integers; " in text
+
+
+def test_bools_that_are_converted_first_widen_nothing():
+    def loss(m, x, d):
+        return wg.mean((hidden(m, x) - column(0.9 * (1 - d.astype(np.float32)))) ** 2)
+
+    assert warned(loss, X, DONE) == []
 
 
 def test_a_wide_leaf_of_a_narrow_model_is_named_when_the_step_is_made():

@@ -171,6 +171,47 @@ def test_compiled(call):
     np.testing.assert_allclose(wg.compile(lambda x: evaluated(call, x))(X), expected, rtol=1e-12)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(
+    "call",
+    [
+        "wg.median(x)",
+        "np.median(x, axis=0, keepdims=True)",
+        "np.percentile(x, [0, 12.5, 77.7, 100], axis=0)",
+        "np.nanquantile(x, 0.3, axis=0)",
+        *(f"wg.quantile(x, [0.13, 0.8], axis=0, method={m!r})" for m in METHODS),
+    ],
+)
+def test_quantiles_along_an_open_axis_are_one_program_with_the_bits_of_each_size(call, dtype):
+    def squares(x):
+        return wg.sum(evaluated(call, x) ** 2)
+
+    def compiled(dims):
+        return [wg.compile(f, dims=dims) for f in (lambda x: evaluated(call, x), wg.grad(squares))]
+
+    opened = compiled({"x": {0: wg.Dim("n")}})
+    for size in (5, 6, 1, 2, 3, 17, 60):
+        x = np.random.default_rng(size).normal(size=(size, 3)).astype(dtype)
+        x[0] = x[-1]  # equal neighbours
+        if size == 6:
+            x[2, 1], x[3, 2] = np.nan, np.inf
+        for found, expected in zip(opened, compiled({"x": {}}), strict=True):
+            np.testing.assert_array_equal(found(x), expected(x))
+        rounding = 1e-5 if dtype is np.float32 else 1e-13
+        with np.errstate(invalid="ignore"):
+            expected = evaluated(call.replace("wg.", "np."), x)
+        if not np.isinf(x).any():  # what lies between infinite ones is NaN in NumPy
+            np.testing.assert_allclose(opened[0](x), expected, rtol=rounding, atol=rounding)
+    assert [len(each.programs) for each in opened] == [1, 1]
+
+
+def test_quantiles_of_no_elements_are_refused_along_an_open_axis():
+    compiled = wg.compile(lambda x: wg.quantile(x, 0.3), dims={"x": {0: wg.Dim("n")}})
+    assert compiled(np.ones(2)) == 1
+    with pytest.raises(ShapeError, match=r"quantile: given shape \(0,\).*elements is needed"):
+        compiled(np.ones(0))
+
+
 def test_functions_of_wg():
     assert wg.median(np.array([3.0, 1.0, 2.0])) == 2.0
     assert wg.median(np.array([1.0, np.inf, np.inf])) == np.inf

@@ -55,6 +55,23 @@ def test_a_bound_function_for_any_length():
     assert len(calls) == 1
 
 
+def test_medians_and_quantiles_of_a_batch_leave_its_size_open():
+    def trimmed(w, x, y):
+        errors = wg.abs(x @ w - y)
+        kept = errors <= wg.quantile(wg.stop_gradient(errors), 0.8)
+        return wg.sum(wg.where(kept, errors**2, 0)) / wg.sum(kept)
+
+    rng = np.random.default_rng(0)
+    x, y, w = rng.normal(size=(30, 3)), rng.normal(size=30), rng.normal(size=3)
+    step = wg.TrainStep(trimmed, w, wg.optim.SGD(0.0))
+    middle = step.bind(lambda w, x, y: wg.median(wg.abs(x @ w - y)))
+    for rows in (30, 20, 7, 1):
+        errors = np.abs(x[:rows] @ w - y[:rows])
+        kept = errors <= np.quantile(errors, 0.8)
+        np.testing.assert_allclose(step(x[:rows], y[:rows]), np.mean(errors[kept] ** 2))
+        np.testing.assert_allclose(middle(x[:rows], y[:rows]), np.median(errors))
+
+
 def test_an_axis_0_of_its_own():
     counted, calls = count_of(lambda w, x, y: wg.mean(x) + wg.mean(y) * wg.sum(w))
     step = wg.TrainStep(counted, np.ones(2), wg.optim.SGD(0.1), dims={"y": {0: wg.Dim("others")}})

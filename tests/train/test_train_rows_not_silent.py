@@ -493,6 +493,23 @@ def test_results_that_are_no_means_are_told_in_later_evaluations_that_first_show
     assert told(lambda w, x, y: np.sqrt(wg.mse(x @ w, y)), Y, size=1) == [SummedRowsWarning]
 
 
+def test_results_that_are_no_means_are_told_where_halves_agree_by_chance():
+    def precision(w, x, y):
+        said = x @ w > 0
+        return wg.sum(said * y) / wg.sum(said)
+
+    def told(f, size=4):
+        step = wg.TrainStep(lambda w, x, y: wg.mse(x @ w, y), np.ones(3), wg.optim.SGD(0.1))
+        call = warned(lambda: step.evaluate(f, x, y, batch_size=size))
+        return [each.category for each in call]
+
+    x, y = np.ones((8, 3)), np.array([1.0, 1, 0, 1, 1, 1, 1, 0])
+    x[[1, 6]] = -1  # not said to be positive; rows 0, 2, 4 and 7 are, of which each half has one
+    assert told(precision) == [SummedRowsWarning]
+    assert told(lambda w, x, y: wg.mean((x @ w > 0) * y)) == []
+    assert told(precision, size=8) == []
+
+
 def test_results_that_may_be_no_means_are_tried_in_few_of_many_evaluations(capsys):
     step = wg.TrainStep(lambda w, x, y: wg.mean((x @ w - y) ** 2), np.zeros(3), wg.optim.SGD(0.1))
     tried = []
@@ -501,8 +518,8 @@ def test_results_that_may_be_no_means_are_tried_in_few_of_many_evaluations(capsy
             lambda w, x, y: wg.sqrt(wg.debug(wg.mse(x @ w, y))), X, np.ones(8), batch_size=4
         )
         calls = "".join(capsys.readouterr()).count("debug")
-        assert calls in (2, 5)  # its two batches, and some rows with their halves
-        tried += [number] * (calls == 5)
+        assert calls in (2, 8)  # its two batches, and twice some rows with their halves
+        tried += [number] * (calls == 8)
     assert tried == [1, 2, 3, 4, 8, 16]
 
 

@@ -13,6 +13,7 @@ from wengert.api.derivatives import grad, pullback_of, with_aux, zeros_where_non
 from wengert.api.differentiated_arguments import Argnums, DifferentiatedArguments
 from wengert.api.owned_results import copied
 from wengert.core import tree
+from wengert.core.dims import Dim, need_sizes, product
 from wengert.core.table import op
 from wengert.core.types import ArrayType, Value
 from wengert.core.words.arguments import worded
@@ -87,7 +88,11 @@ def jacfwd(
 
 
 def _backwards(
-    name: str, function: Callable[..., Any], argnums: Argnums, has_aux: bool
+    name: str,
+    function: Callable[..., Any],
+    argnums: Argnums,
+    has_aux: bool,
+    is_of_gradient: bool = False,
 ) -> Callable[..., Any]:
     @wraps(function)
     def differentiated(*args: Any, **kwargs: Any) -> Any:
@@ -96,11 +101,49 @@ def _backwards(
         value, aux, structure, pull = pullback_of(
             name, partial(function, **kwargs), arguments, has_aux
         )
+        _need_number_of_rows(name, value, arguments.leaves, is_of_gradient)
         rows = [_rows(arguments, value, pull, i) for i in range(len(value))]
         result = tree.unflatten(structure, [arguments.result(row) for row in rows])
         return (result, aux) if has_aux else result
 
     return differentiated
+
+
+def _need_number_of_rows(
+    name: str, value: Sequence[Value], leaves: Sequence[Value], is_of_gradient: bool
+) -> None:
+    """The entries of the output are the turns of a loop, over a basis that is made of numbers."""
+    own, output = ("hessian", "gradient") if is_of_gradient else (name, "output")
+    repair = "Write wg.jacfwd, which goes over those of the arguments."
+    if _open_sizes([x for x in leaves if x.dtype.kind == "f"]):
+        repair = _of_one_row(own, output)
+    need_sizes(
+        _open_sizes(value),
+        f"{own} goes over the entries of the {output}, whose number is open. {repair}",
+    )
+
+
+def _need_number_of_columns(leaves: Sequence[Value]) -> None:
+    """As with rows. Whether the output is open, too, is not known before the function is called."""
+    need_sizes(
+        _open_sizes(leaves),
+        "jacfwd goes over the entries of the arguments, whose number is open. If that of the "
+        "output is known, write wg.jacobian, which goes over those. "
+        + _of_one_row("jacfwd", "output"),
+    )
+
+
+def _of_one_row(name: str, output: str) -> str:
+    return (
+        f"If each row of the {output} depends on its own row only, write wg.vmap(wg.{name}(f)), "
+        "where f is of one row."
+    )
+
+
+def _open_sizes(values: Sequence[Value]) -> frozenset[str]:
+    """The names of the sizes that are known at run time only."""
+    counts = [product(x.shape) for x in values]
+    return frozenset(name for n in counts if isinstance(n, Dim) for name in n.names)
 
 
 def _count(x: Value) -> int:
@@ -154,7 +197,9 @@ def _columns(
         n = made[2]
         return zeros_where_none(d_outputs[:n], outputs[:n])
 
-    basis = _basis([x for x in arguments.leaves if x.dtype.kind == "f"])
+    moving = [x for x in arguments.leaves if x.dtype.kind == "f"]
+    _need_number_of_columns(moving)
+    basis = _basis(moving)
     types = [ArrayType(x.shape[1:], x.dtype) for x in basis]
     body, _, captured = close("jacfwd", column, tree.flatten(tuple(types))[1], types)
     params = {
@@ -210,4 +255,5 @@ def hessian(
     """
     if function is None:
         return lambda f: hessian(f, argnums, has_aux)
-    return jacobian(grad(function, argnums, has_aux), argnums, has_aux)
+    gradient = grad(function, argnums, has_aux)
+    return _backwards("jacobian", gradient, argnums, has_aux, is_of_gradient=True)

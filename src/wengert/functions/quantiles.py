@@ -9,7 +9,7 @@ import numpy as np
 
 from wengert.core.bind import located
 from wengert.core.define import function
-from wengert.core.dims import Shape, product
+from wengert.core.dims import Dim, Shape, Size, product
 from wengert.core.op_parts.broadcast import canonical_axes
 from wengert.core.table import op
 from wengert.core.tensor import Tensor
@@ -45,6 +45,19 @@ def _shares(q: Any) -> Any:
     return shares
 
 
+def _last_index(count: Size) -> Any:
+    """The index of the last of so many elements: of an open size an array of one integer, which is
+    known when the program runs.
+    """
+    return op.add(count - 1, np.zeros(1, np.int64)) if isinstance(count, Dim) else count - 1
+
+
+def _element(rows: Any, index: Any) -> Any:
+    """Of each row the element at this index, or at its own one."""
+    index = op.broadcast_to(index, (*rows.shape[:-1], 1))
+    return op.take_along_axis(rows, index, axis=-1)[..., 0]
+
+
 def quantile_of_rows(
     rows: Any, last: Any, q: Any, method: str, shape: Shape, axes: Axes, keepdims: bool
 ) -> Any:
@@ -76,10 +89,7 @@ def _one(rows: Any, last: Any, share: float, method: str) -> Any:
     first = op.astype(low, np.int64)
     second = op.minimum(first + 1, op.maximum(op.astype(op.asarray(last), np.int64), 0))
     shape = (*rows.shape[:-1], 1)
-    lower, upper = (
-        op.take_along_axis(rows, op.broadcast_to(index, shape), axis=-1)[..., 0]
-        for index in (first, second)
-    )
+    lower, upper = (_element(rows, index) for index in (first, second))
     weight = op.reshape(op.broadcast_to(op.astype(weight, rows.dtype), shape), rows.shape[:-1])
     # From the nearer end, so that equal neighbours are met exactly.
     same = op.equal(lower, upper)  # infinite perhaps, and nothing lies between
@@ -114,7 +124,8 @@ def quantile(
         raise located(error, [x])
     x = averageable(x)
     rows = op.sort(rows_of(x, axes))
-    values = quantile_of_rows(rows, int(rows.shape[-1]) - 1, q, method, x.shape, axes, keepdims)
+    last = _last_index(rows.shape[-1])
+    values = quantile_of_rows(rows, last, q, method, x.shape, axes, keepdims)
     unknown = op.reshape(op.isnan(rows[..., -1]), reduced_shape(x.shape, axes, keepdims))
     return op.where(unknown, math.nan, values)
 
@@ -129,12 +140,23 @@ def median(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
     x = averageable(op.asarray(x))
     axes = canonical_axes("median", axis, x.ndim)
     rows = op.sort(rows_of(x, axes))
-    count = int(rows.shape[-1])
-    middle = op.mean(rows[..., max(count - 1, 0) // 2 : count // 2 + 1], -1)
-    if count:
+    count = rows.shape[-1]
+    if isinstance(count, Dim):
+        middle = _middle_of_open_rows(rows)
+    else:
+        middle = op.mean(rows[..., max(count - 1, 0) // 2 : count // 2 + 1], -1)
+    if isinstance(count, Dim) or count:
         last = rows[..., -1]
         middle = op.where(op.isnan(last), last, middle)  # NaN comes last, and is the median then
     return op.reshape(middle, reduced_shape(x.shape, axes, keepdims))
+
+
+def _middle_of_open_rows(rows: Any) -> Any:
+    """The median of sorted rows, where how many elements they have is known at run time only."""
+    last = _last_index(rows.shape[-1])
+    lower, upper = (_element(rows, op.floor_divide(index, 2)) for index in (last, last + 1))
+    is_one = op.equal(op.remainder(last, 2), 0)[..., 0]
+    return op.where(is_one, lower, op.mean(op.stack([lower, upper], axis=-1), -1))
 
 
 def percentile(

@@ -294,7 +294,7 @@ class BoundFunction(Uncopied):
     def _warn_of(self, found: NoMean, data: Data, words: EvaluationWords) -> bool:
         """Warn where the mean over rows is another one in batches half as large."""
         rows = max(data.size, 2)
-        places = data.windows() if found.in_order else iter([data.spread])
+        places = data.windows() if found.in_order else data.spreads()
         try:
             tried = (difference(self._numbers, parts, rows) for parts in places)
             seen = next((each for each in tried if each is not None), None)

@@ -195,8 +195,8 @@ def _difference_of_shapes(
     if needed and _is_asked(name, axes[0], now, dims):
         return (
             f"{told}: Python needed that size, or it has to fit another one. Keep it open: "
-            "wg.take(table, wg.arange(n), axis=0) for table[:n], wg.zeros(n) for np.zeros(n), and "
-            "no len, int or range of it"
+            "wg.take(table, wg.arange(n), axis=0) for table[:n], wg.zeros(n) for np.zeros(n), "
+            "wg.jacfwd for wg.jacobian, and no len, int or range of it"
         )
     return ""
 

@@ -102,7 +102,7 @@ def nanquantile(
     runs.
     """
     axes = canonical_axes("np.nanquantile", axis, x.ndim)
-    if method not in INTERPOLATIONS or not x.size:
+    if method not in INTERPOLATIONS or x.size == 0:
         error = ShapeError(
             f"np.nanquantile: given shape {tuple(x.shape)} and method {method!r}; elements are "
             f"needed, and one of {', '.join(map(repr, INTERPOLATIONS))}. Choose another."

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
 from wengert.core.bind import program_level
 from wengert.core.dims import is_known
-from wengert.core.dtypes import float32, float64, is_float, is_weak, promote
+from wengert.core.dtypes import DType, float32, float64, is_float, is_weak, promote
 from wengert.core.table import op as table
 from wengert.core.tensor import Tensor
 from wengert.core.types import ArrayType, Type, Value
@@ -147,13 +147,16 @@ def _warn_of_origin(
     if array is not None:
         _arrays_told()[id(array)] = array
     place = "" if node.line is None or node.line == line else f" at {node.line}"
-    made = f"float64 that {node.op.name} made{place}"
+    behind = _arguments_behind(level, number)
+    made = f"float64 that {node.op.name} made{place}{_of_arguments(behind)}"
     repair = "Convert it with astype(np.float32)"
     if not node.operands:
         made = f"an array of float64{f', made{place}' if place else ''}"
         repair = f"{repair}, or {_WITH_DTYPE}"
     elif all(_is_weak(level, each) for each in node.operands):
         repair = "Python's own numbers give way: write n ** 0.5 for np.sqrt(n)"
+    elif len(behind) == 1 and _is_arithmetic_of_bools(level, number):
+        repair = f"Convert {next(iter(behind))!r} first, with astype(np.float32)"
     if any(map(_is_drawn, operands)):
         repair = _DRAWN
     warn_user(f"{name}: float32 meets {made}; {_FOLLOWS}. {repair}.", WideningWarning, line)
@@ -212,6 +215,68 @@ def _walked(begin: _Node) -> _Node | None:
             pending += [(level, each) for each in wide]
             origin = origin if wide else place
     return origin
+
+
+def _arguments_behind(level: Trace, number: int) -> dict[str, DType]:
+    """The arguments of bools and integers by which a node is float64, and what these are; none
+    where floats or draws are among what these bools or integers are made of.
+    """
+    found: dict[str, DType] = {}
+    pending, seen = _integers_of(level, number), set()
+    while pending and level is program_level():
+        each = pending.pop(0)
+        if each in seen:
+            continue
+        seen.add(each)
+        node = level.graph.nodes[each]
+        if isinstance(node.type, tuple) or is_float(node.type.dtype):
+            return {}
+        if node.op is table.random_bits:
+            return {}
+        if node.op is table.input:
+            found[str(node.params["name"])] = node.type.dtype
+        pending += [i for i in node.operands if i is not None and not _is_weak(level, i)]
+    return found
+
+
+def _integers_of(level: Trace, number: int) -> list[int]:
+    """The operands of a node that are bools or integers, as they were before they were converted
+    for its sake.
+    """
+    nodes = level.graph.nodes
+    strong = [i for i in nodes[number].operands if i is not None and not _is_weak(level, i)]
+    sources = [nodes[i].operands[0] if i in level.implicit else i for i in strong]
+    return [i for i in sources if i is not None and level.graph.type(i).dtype.kind in "biu"]
+
+
+def _of_arguments(behind: Mapping[str, DType]) -> str:
+    names = " and ".join(map(repr, behind))
+    if len(behind) > 1:
+        return f" of {names}, arguments of bools or integers"
+    kinds = ["bools" if dtype.kind == "b" else "integers" for dtype in behind.values()]
+    return f" of {names}, an argument of {kinds[0]}" if kinds else ""
+
+
+def _is_arithmetic_of_bools(level: Trace, number: int) -> bool:
+    """Whether a node converts an argument of bools itself, `0.9 * d`, or what arithmetic made of it
+    with numbers, `0.9 * (1 - d)`: such an argument may as well be converted before. `~d` and
+    `wg.where(d, a, b)` need bools.
+    """
+    nodes = level.graph.nodes
+    integers = _integers_of(level, number)
+    if len(integers) != 1 or _is_bool_argument(level, integers[0]):
+        return len(integers) == 1
+    strong = [each for each in nodes[integers[0]].operands if not _is_weak(level, each)]
+    return bool(strong) and all(
+        each in level.implicit and _is_bool_argument(level, nodes[each].operands[0])
+        for each in strong
+    )
+
+
+def _is_bool_argument(level: Trace, number: int | None) -> bool:
+    if number is None or level.graph.nodes[number].op is not table.input:
+        return False
+    return level.graph.type(number).dtype.kind == "b"
 
 
 def _is_drawn(x: Value) -> bool:

@@ -207,12 +207,19 @@ class Data:
             return self._slices(begin, end)
         return self._gathered(order[begin:end])
 
-    def spread(self, begin: int, end: int) -> Any:
-        """The rows from one to before another of a batch that has rows from all over the data, at
-        least two of them.
+    def spreads(self) -> Iterator[Callable[[int, int], Any]]:
+        """Functions that give the rows from one to before another of batches that have rows from
+        all over the data, at least two of them. Those of the second batch lie between those of the
+        first, and its halves have every other one: what the two halves of one batch have in common
+        by chance, those of the other hardly have.
         """
-        chosen = np.linspace(0, self.rows - 1, max(self.size, 2)).astype(np.intp)[begin:end]
-        pairs = zip(self.leaves, self.whole, strict=True)
+        size = max(self.size, 2)
+        yield partial(self._rows_at, np.linspace(0, self.rows - 1, size).astype(np.intp))
+        between = np.linspace(0, self.rows - 1, 2 * size)[1::2].astype(np.intp)
+        yield partial(self._rows_at, np.concatenate([between[::2], between[1::2]]))
+
+    def _rows_at(self, places: Array, begin: int, end: int) -> Any:
+        chosen, pairs = places[begin:end], zip(self.leaves, self.whole, strict=True)
         return self._batch([x if whole else np.take(x, chosen, axis=0) for x, whole in pairs])
 
     def windows(self) -> Iterator[Callable[[int, int], Any]]:
