@@ -158,9 +158,21 @@ def test_optimizers_have_their_rate_and_decay(name):
 
 @pytest.mark.parametrize(
     ("typed", "meant"),
-    [("--learning-rate", "--lr"), ("--learning_rate", "--lr"), ("--label", "--target")],
+    [
+        ("--learning-rate", "--lr"),
+        ("--learning_rate", "--lr"),
+        ("--label", "--target"),
+        ("--y", "--target"),
+    ],
 )
 def test_a_flag_of_other_programs_is_translated(command, typed, meant):
     code, _, complaint = command("train", "digits", typed, "1")
     assert code == ExitCode.USAGE
     assert f"No such option: {typed} (Possible options: {meant})" in complaint
+
+
+def test_a_column_without_its_flag_is_told_the_flag(command):
+    code, _, complaint = command("train", "digits", "digit")
+    assert code == ExitCode.USAGE
+    told = " ".join(complaint.replace("│", " ").split())  # in a frame, of several lines
+    assert "(digit). The column to learn is an option: --target NAME" in told

@@ -56,6 +56,34 @@ def test_sizes_that_python_needs():
     assert "wg.zeros" in text
 
 
+def of_lengths(step, *all_lengths):
+    """What is told of lists of sequences with these lengths, and with targets."""
+
+    def call(lengths):
+        rows = [np.ones((n, 1)) for n in lengths]
+        step(rows, [2 * x for x in rows])
+
+    return warned(*(functools.partial(call, lengths) for lengths in all_lengths))
+
+
+def test_sizes_that_are_equal_in_a_call_are_told_to_have_names():
+    def loss(w, xs, ys):
+        return sum(wg.mean((x * w - y) ** 2) for x, y in zip(xs, ys, strict=True))
+
+    calls = (3, 4), (4, 4), (5, 3), (6, 6), (7, 8)
+    step = wg.TrainStep(loss, np.ones(1), wg.optim.SGD(0.01))
+    assert not of_lengths(step, (3, 4), (5, 6), (7, 9), (4, 4))  # two programs are enough for these
+    step = wg.TrainStep(loss, np.ones(1), wg.optim.SGD(0.01))
+    texts = of_lengths(step, (3, 4, 5), (4, 4, 5), (3, 5, 5))
+    (text,) = (text for text in texts if "third program" in text)
+    assert "sizes that are equal in a call are taken as one" in text
+    assert "len" not in text
+    assert "'xs.0': {0: wg.Dim('n')}, 'xs.1': {0: wg.Dim('m')}, 'xs.2': {0: wg.Dim('k')}" in text
+    dims = {f"{name}.{i}": {0: wg.Dim("nm"[i])} for name in ("xs", "ys") for i in range(2)}
+    step = wg.TrainStep(loss, np.ones(1), wg.optim.SGD(0.01), dims=dims)
+    assert not of_lengths(step, *calls)
+
+
 def test_dtypes_and_axes():
     f = wg.compile(lambda x: x * 2)
     (text,) = shapes(f, *(np.ones(3, each) for each in "fdi"))

@@ -161,3 +161,20 @@ def test_classes_are_not_balanced_by_the_rows_of_one_call():
     with pytest.raises(ValueError, match=r"class_weight='balanced' in partial_fit.*Pass a dict"):
         begun(class_weight="balanced")
     assert begun(class_weight={False: 1.0, True: 2.0}).n_iter_ == 1
+
+
+@pytest.mark.parametrize("name", ["coefs_", "intercepts_"])
+def test_weights_are_written_into_their_arrays(name):
+    network = begun()
+    with pytest.raises(AttributeError, match=rf"MLPClassifier\.{name}: .*{name}\[0\]\[\.\.\.\] = "):
+        setattr(network, name, [np.zeros(1)])
+    getattr(network, name)[0][...] = 0.0
+    assert not getattr(network, name)[0].any()
+
+
+def test_rows_for_validation_are_told_the_share_that_is_held_back():
+    told = r"MLPRegressor\(early_stopping=True, validation_fraction=0\.2\)"
+    with pytest.raises(TypeError, match=rf"no parameter 'eval_set'.*{told}"):
+        MLPRegressor().fit(X, Y, eval_set=(X, Y))
+    network = MLPClassifier(**QUICK, early_stopping=True, validation_fraction=0.2).fit(X, y=Y)
+    assert len(network.validation_scores_) == 2

@@ -86,6 +86,9 @@ CASES: dict[str, Callable[[], Any]] = {
         8, 4, shared_heads=3
     ),
     "MultiheadAttention: odd heads that turn": lambda: nn.MultiheadAttention(6, 2, rotary=True),
+    "MultiheadAttention: rows of another sequence as the mask": lambda: nn.MultiheadAttention(8, 2)(
+        rows, np.ones((len(rows), 9, 8), np.float32)
+    ),
     "MultiheadAttention: another width": lambda: causal(rows[..., :4]),
     "MultiheadAttention: a step of too many axes": lambda: causal.step(
         rows[0, 0, :4], causal.cache(3)

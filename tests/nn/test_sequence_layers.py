@@ -403,6 +403,21 @@ def test_a_step_of_positions_has_one_position_for_the_batch(layer):
         layer.step(x[:, 4], 4.0)
 
 
+def test_a_start_that_is_an_argument_has_one_program():
+    """Of all starts, as a number of Python or an array; a program refuses what has no row."""
+    layer, x = nn.PositionalEmbedding(9, 4, **FLOAT), random(3, 4, 4)
+    f = wg.compile(lambda p, x, start: p(x, start=start))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for start in range(6):
+            assert np.array_equal(f(layer, x, start), layer(x, start=start))
+            assert np.array_equal(f(layer, x, start), layer(x, start=np.array(start)))
+    assert len(f.programs) == 1
+    for start in (6, -1):
+        with pytest.raises(IndexError, match="for a table of 9 rows"):
+            f(layer, x, start)
+
+
 def test_positions_without_a_row_are_named():
     layer = nn.PositionalEmbedding(5, 4)
     told = "PositionalEmbedding: positions 2 to 7 were given to a layer of count=5"
@@ -436,6 +451,31 @@ def test_attention_that_is_called_as_in_pytorch_is_told_what_to_write():
             layer(x, **{wrong: y})
     seen = np.ones((3, 1, 1, 5), bool)
     assert layer(x, seen, x).shape == x.shape
+
+
+@pytest.mark.parametrize(
+    ("x", "rows", "of_batch"),
+    [
+        ((3, 5, 4), (3, 7, 4), False),
+        ((3, 5, 4), (3, 5, 4), False),
+        ((5, 4), (7, 4), False),
+        ((3, 4, 4), (3, 7, 4), False),
+        ((3, 4, 4), (3, 4, 4), True),
+    ],
+)
+def test_rows_in_the_place_of_a_mask_are_told_the_context(x, rows, of_batch):
+    layer = nn.MultiheadAttention(4, 2)
+    for call in (layer, wg.compile(lambda x, rows: layer(x, rows))):
+        with pytest.raises(ShapeError, match=r"layer\(x, context=rows\)") as told:
+            call(random(*x), random(*rows))
+        assert ("mask[:, None]" in str(told.value)) == of_batch
+
+
+@pytest.mark.parametrize("mask", [(4, 4), (1, 4), (1, 4, 4), (2, 4, 4), (3, 1, 4, 4)])
+def test_floats_that_fit_as_a_mask_are_one(mask):
+    layer, x = nn.MultiheadAttention(4, 2), random(3, 4, 4)
+    assert layer(x, random(*mask)).shape == x.shape
+    assert layer(random(3, 6, 4), random(6, 4), x).shape == (3, 6, 4)  # of four keys
 
 
 def test_the_state_of_an_lstm_is_no_input_of_a_linear_layer():

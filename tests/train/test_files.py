@@ -585,3 +585,24 @@ def test_a_step_is_no_tree(path, where, what):
     with pytest.raises(CheckpointError, match=f"save: {where} is a {what}; .*step.save"):
         wg.save(path, x if where == "the tree" else {"a": [x]})
     assert wg.load(path) == {"before": 1}
+
+
+def test_a_pretrained_file_is_told_how_to_go_on_with_a_frozen_part(tmp_path):
+    def loss(m, x):
+        return wg.mean(m["head"](m["enc"](x)) ** 2)
+
+    model = {"enc": wg.nn.Linear(2, 3, seed=0), "head": wg.nn.Linear(3, 1, seed=1)}
+    groups = {"enc.*": None, "*": wg.optim.Adam(0.1)}
+    rows = np.ones((4, 2), np.float32)
+    pretrained = wg.TrainStep(loss, model, wg.optim.Adam(0.1))
+    pretrained(rows)
+    pretrained.save(tmp_path / "a.safetensors")
+    repair = r"wg\.TrainStep\(loss, pretrained\.model, groups\)"
+    with pytest.raises(wg.errors.CheckpointError, match=repair):
+        wg.TrainStep(loss, wg.tree.copy(model), groups).load(tmp_path / "a.safetensors")
+    tuned = wg.TrainStep(loss, pretrained.model, groups)
+    tuned(rows)
+    tuned.save(tmp_path / "b.safetensors")
+    with pytest.raises(wg.errors.CheckpointError) as told:
+        pretrained.load(tmp_path / "b.safetensors")  # which trains more
+    assert "pretrained.model" not in str(told.value)

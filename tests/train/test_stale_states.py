@@ -184,3 +184,64 @@ def test_a_batch_norm_with_the_state_of_the_step_is_right():
         lambda m, state, x: normalized(m, state, x, False)[0] - normalized(m, start, x, False)[0]
     )
     assert not warned(lambda: [predict(step.state, ROWS), both(step.state, ROWS)])
+
+
+# A BatchNorm that is evaluated at once.
+
+
+def predicted(m, state, x, training=False):
+    y, state = m["norm"](x, state, training=training)
+    return m["out"](y)[:, 0], state
+
+
+def error(m, state, x):
+    y, state = predicted(m, state, x, training=True)
+    return wg.mean((y - 1) ** 2), state
+
+
+def made_with_norm():
+    model = {"norm": wg.nn.BatchNorm(4), "out": wg.nn.Linear(4, 1)}
+    state = model["norm"].initial_state()
+    return wg.TrainStep(error, model, wg.optim.SGD(0.01), state=state), state
+
+
+@pytest.mark.parametrize("runs", [False, True])
+def test_a_norm_of_the_step_with_the_state_from_before(runs):
+    step, state = made_with_norm()
+    assert not warned(lambda: predicted(step.model, state, ROWS))  # before training it is right
+    if runs:
+        step.run(ROWS, batch_size=4, epochs=2)
+    else:
+        step(ROWS)
+    text = told(lambda: [predicted(step.model, state, ROWS) for _ in range(3)])
+    assert "BatchNorm: called with training=False and leaf 'mean' of the state that a step" in text
+    assert "Pass step.state." in text
+
+
+def test_norms_that_belong_with_their_state_are_let_pass():
+    step, state = made_with_norm()
+    before = wg.tree.copy(step.model)
+    step(ROWS)
+    for model, given in [
+        (step.model, step.state),
+        (wg.tree.copy(step.model), wg.tree.copy(step.state)),
+        (before, state),
+        (step.model, wg.tree.copy(state)),
+    ]:
+        assert not warned(lambda model=model, given=given: predicted(model, given, ROWS))
+    assert not warned(lambda: predicted(step.model, state, ROWS, training=True))
+    for name, x in step.state.items():
+        state[name][...] = x  # somebody keeps it up to date
+    assert not warned(lambda: predicted(step.model, state, ROWS))
+
+
+def test_a_recurrent_layer_of_the_step_may_begin_anew():
+    first = np.zeros((2, 3), np.float32)
+
+    def carried(m, h, x):
+        hs, h = m(x, h)
+        return wg.mean(hs**2), h
+
+    step = wg.TrainStep(carried, wg.nn.GRU(4, 3), wg.optim.SGD(0.01), state=first)
+    step(TIMES)
+    assert not warned(lambda: step.model(TIMES, first))

@@ -393,6 +393,7 @@ def told_in_evaluate(f, loss=filtered, size=12):
         (lagged, r"getitem: x\[1:\] beside x\[:-1\]"),
         (lambda w, y: wg.mean(wg.cumsum(w * y)), "cumsum"),
         (lambda w, y: wg.mean(wg.linear_recurrence(0.9, w * y, reverse=True)), "linear_recurrence"),
+        (lambda w, y: wg.mean(wg.associative_scan(wg.maximum, w * y)), "scan"),
     ],
 )
 def test_what_is_evaluated_along_the_rows_depends_on_the_batch(f, name):
@@ -416,6 +417,35 @@ def test_what_is_evaluated_along_the_rows_depends_on_the_batch(f, name):
 )
 def test_what_is_evaluated_for_each_row_is_let_pass(f):
     assert not told_in_evaluate(f)
+
+
+WALKS = np.cumsum(np.random.default_rng(3).standard_normal((48, 6, 2)), axis=1)
+
+
+def told_of_layer(kind, given, size=12):
+    """What is told of a layer that is evaluated on sequences, (batch, time, in)."""
+
+    def error(m, x, y):
+        return wg.mean((m[1](given(m[0], x))[..., 0] - y) ** 2)
+
+    model = [kind(2, 3, **FLOAT), wg.nn.Linear(3, 1, **FLOAT)]
+    step = wg.TrainStep(error, model, wg.optim.SGD(0.1))
+    data = (WALKS, WALKS[..., 0])
+    return warned(lambda: step.evaluate(error, *data, batch_size=size))
+
+
+@pytest.mark.parametrize("kind", [wg.nn.GRU, wg.nn.LSTM, wg.nn.RNN])
+def test_a_layer_along_the_rows_that_are_evaluated_is_told(kind):
+    (found,) = told_of_layer(kind, lambda layer, x: layer(x)[0])
+    assert found.category is SummedRowsWarning
+    assert f"goes along the rows of a batch ({kind.__name__})" in str(found.message)
+    assert "swap the axes: layer(wg.swapaxes(x, 0, 1)); if it is time" in str(found.message)
+    assert not told_of_layer(kind, lambda layer, x: layer(x)[0], size=48)  # may be (time, batch)
+
+    def along_time(layer, x):
+        return wg.swapaxes(layer(wg.swapaxes(x, 0, 1))[0], 0, 1)
+
+    assert not told_of_layer(kind, along_time)
 
 
 def test_the_validation_of_a_fit_in_windows_is_let_pass():

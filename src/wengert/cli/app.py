@@ -363,6 +363,8 @@ class _TrainCommand(TyperCommand):  # type: ignore[misc]  # typer has no types h
                 here = called_here(given)
                 if here != given:
                     error.possibilities = [flag(here)]
+            elif str(getattr(error, "message", "")).startswith("Got unexpected extra argument"):
+                error.message += ". The column to learn is an option: --target NAME"  # type: ignore[attr-defined]
             raise
 
 

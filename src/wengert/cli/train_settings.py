@@ -235,6 +235,7 @@ def called_here(key: str) -> str:
         "early_stopping": "patience",
         "random_state": "seed",
         "label": "target",
+        "y": "target",
         "drop": "ignore",
         "exclude": "ignore",
         "n_jobs": "threads",

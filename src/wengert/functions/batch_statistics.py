@@ -5,11 +5,16 @@ where by those that it has kept.
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
 
 from wengert.core.process.meanwhile import Meanwhile
 from wengert.core.types import Value
 from wengert.core.words.source import Line, user_line
+from wengert.core.words.watched_arrays import note_reads, watched_arrays
+
+Array: TypeAlias = np.ndarray[Any, Any]
 
 
 class BatchStatistics(NamedTuple):
@@ -37,6 +42,7 @@ class KeptStatistics(NamedTuple):
 
 _noted = Meanwhile[list[BatchStatistics]]()  # while they are being noted
 _noted_kept = Meanwhile[list[KeptStatistics]]()
+_dividing = Meanwhile[Array]()
 
 
 def noting_batch_statistics() -> AbstractContextManager[list[BatchStatistics]]:
@@ -59,3 +65,11 @@ def note_kept_statistics(mean: Value, var: Value, layer: Value) -> None:
     """Note that a layer uses them here."""
     if _noted_kept.value is not None:
         _noted_kept.value.append(KeptStatistics(user_line(), mean, var, layer))
+    if watched_arrays and type(mean) is type(layer) is np.ndarray:
+        with _dividing.said(layer):
+            note_reads([mean])
+
+
+def dividing_layer() -> Array | None:
+    """An array of the layer that reads what it has kept, while those who watch it hear of it."""
+    return _dividing.value

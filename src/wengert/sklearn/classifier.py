@@ -28,7 +28,7 @@ from wengert.sklearn.network import LOGISTIC, SOFTMAX
 Array = np.ndarray[Any, Any]
 
 
-@worded_methods("__init__")
+@worded_methods("__init__", "fit")
 class MLPClassifier(ClassifierMixin, NetworkEstimator):  # type: ignore[misc]
     """A network that tells classes apart, trained on the log loss.
 

@@ -411,10 +411,25 @@ class NetworkEstimator(BaseEstimator):  # type: ignore[misc]
         """The weights of each layer, (inputs, outputs)."""
         return [layer["weight"] for layer in model_of(self._network, self._state)[0]["layers"]]
 
+    @coefs_.setter
+    def coefs_(self, given: Any) -> None:
+        self._refuse_setting("coefs_")
+
     @property
     def intercepts_(self) -> list[Array]:
         """The biases of each layer."""
         return [layer["bias"] for layer in model_of(self._network, self._state)[0]["layers"]]
+
+    @intercepts_.setter
+    def intercepts_(self, given: Any) -> None:
+        self._refuse_setting("intercepts_")
+
+    def _refuse_setting(self, name: str) -> None:
+        raise AttributeError(
+            f"{type(self).__name__}.{name}: it was set to another list; the list is made of the "
+            "network's arrays whenever it is read. Write into these: "
+            f"estimator.{name}[0][...] = …."
+        )
 
     def _last_layer(self, X: Any) -> Array:
         """What the last layer computes for rows, in NumPy; a sparse matrix piece by piece."""

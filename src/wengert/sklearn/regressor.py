@@ -18,7 +18,7 @@ from wengert.train.metrics import r2
 Array = np.ndarray[Any, Any]
 
 
-@worded_methods("__init__")
+@worded_methods("__init__", "fit")
 class MLPRegressor(RegressorMixin, NetworkEstimator):  # type: ignore[misc]
     """A network that predicts numbers, trained on half the squared error, or with
     `loss="poisson"` on half the deviance of counts.

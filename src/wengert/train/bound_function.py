@@ -345,10 +345,11 @@ class BoundFunction(Uncopied):
         """
         if self._number == EVALUATING:
             warn_of_paired_rows(graph, sizes, self._own_names, "in TrainStep.evaluate")
-            warn_of_scanned_rows(graph, self._own_names, "in TrainStep.evaluate")
+            told = warn_of_scanned_rows(graph, self._own_names, "in TrainStep.evaluate")
             self._sums += sums_over_rows(graph)
             self._no_means += no_means_over_rows(graph)
-            self._no_means += no_means_in_order(graph, self._own_names)
+            if not told:
+                self._no_means += no_means_in_order(graph, self._own_names)
         else:
             if all(t.shape == () for t in graph.output_types()):
                 warn_of_paired_rows(graph, sizes, self._own_names, "in TrainStep.bind")

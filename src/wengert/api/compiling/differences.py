@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, count
@@ -9,12 +10,13 @@ from typing import Any, NamedTuple, TypeAlias
 
 from wengert.api.compiling.forms import form_difference
 from wengert.api.trace import Dims
-from wengert.core.dims import Size
+from wengert.core.dims import Dim, Size
 from wengert.core.types import ArrayType
 
 # What forms of arguments, which arrays are one, and repairs that classes have, are called.
 FORM, PLACES, REPAIRS = "", " ", "  "
 Change: TypeAlias = tuple[Size, Size]  # a size before, and now
+_NAMED_AT_MOST = 4  # arguments whose sizes a repair names
 
 
 class Needed(NamedTuple):
@@ -71,6 +73,8 @@ def what_differs(
             own = _repair_of_class(name, before, now)
             if own:
                 return own
+            if _has_one_size_for_two(before[name], now[name]):
+                return _sizes_of_their_own(name, before, now, for_sizes)
             told = difference(name, before[name], now[name], dims, closed, static_in)
             return told or _open_sizes(others, closed, for_sizes)
     other = form_difference(before[FORM], now[FORM])
@@ -238,6 +242,49 @@ def _open_sizes(
     sizes = "the size" if len(letters) == 1 else "the sizes"
     repair = for_sizes or f"Leave {sizes} open: dims={{{', '.join(wanted)}}}"
     return f"{', '.join(told)}, and each shape compiles one. {repair}"
+
+
+def _has_one_size_for_two(before: Any, now: Any) -> bool:
+    """Whether all sizes that are others were open, and are: under another name, as that of another
+    argument whose size is the same in this call.
+    """
+    axes = _axes_of_other_sizes(before, now)
+    sizes = [each.shape[i] for each in (before, now) for i in axes]
+    return bool(axes) and all(isinstance(size, Dim) for size in sizes)
+
+
+def _sizes_of_their_own(
+    name: str, before: dict[str, Any], now: dict[str, Any], for_sizes: str | None
+) -> str:
+    """Of arguments whose sizes are equal in some calls only: how to name each. Sizes that changed
+    alike have one Dim where they are of several arguments, as inputs and their targets.
+    """
+    changed = _other_axes(before[name], now[name])
+    shared = {each[name].shape[i] for each in (before, now) for i in changed}
+    letters: dict[tuple[Change, int], str] = {}
+    alike: Counter[tuple[str, Change]] = Counter()  # by argument
+    free = chain("nmk", (f"n{i}" for i in count(1)))
+    wanted = []
+    for other, has in now.items():
+        had = before.get(other)
+        if not (isinstance(has, ArrayType) and isinstance(had, ArrayType) and has.ndim == had.ndim):
+            continue
+        changes = {i: (had.shape[i], has.shape[i]) for i in range(has.ndim)}
+        changes = {i: change for i, change in changes.items() if not shared.isdisjoint(change)}
+        named = []
+        for i, change in changes.items():
+            argument = other.partition(".")[0]
+            key = change, alike[argument, change]
+            alike[argument, change] += 1
+            letters[key] = letters.get(key) or next(free)
+            named.append(f"{i}: wg.Dim({letters[key]!r})")
+        if named:
+            wanted.append(f"{other!r}: {{{', '.join(named)}}}")
+    if len(wanted) > _NAMED_AT_MOST:
+        wanted[_NAMED_AT_MOST:] = ["…"]
+    repair = for_sizes or f"Name each of them: dims={{{', '.join(wanted)}}}"
+    told = _other_shape(name, before[name], now[name])
+    return f"{told}: sizes that are equal in a call are taken as one. {repair}"
 
 
 def _axes_of_other_sizes(before: Any, now: Any) -> list[int]:

@@ -190,6 +190,13 @@ _OTHERWISE: Mapping[tuple[str, str], str] = {
         )
     },
     **{
+        (f"{name}.fit", given): (
+            f"It holds rows back itself: {name}(early_stopping=True, validation_fraction=0.2)"
+        )
+        for name in ("MLPClassifier", "MLPRegressor")
+        for given in ("eval_set", "validation_data", "validation_split", "validation_fraction")
+    },
+    **{
         ("MultivariateNormal", name): f"Write factor=wg.linalg.cholesky({name})"
         for name in ("cov", "covariance", "covariance_matrix")
     },

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from wengert.core.bind import located
+from wengert.core.dtypes import is_float
 from wengert.core.table import op
 from wengert.core.tensor import Tensor
 from wengert.core.types import Value
@@ -213,7 +214,8 @@ class MultiheadAttention(Explained):
     def _require_mask(self, x: Value, mask: Value, context: Value) -> None:
         """Refuse keys in the place of the mask; warn of one for each row in the place of heads."""
         shape, own = np.shape(mask), np.shape(x)
-        rows = len(shape) == len(own) > 2 and shape[-1] == self.size != own[-2]
+        rows = len(shape) == len(own) > 1 and shape[-1] == self.size
+        rows = rows and not self._is_mask(shape, own, np.shape(x if context is None else context))
         if mask is x or mask is context or (rows and context is not None):
             error = ShapeError(
                 "MultiheadAttention: given queries, keys and values, or x again; it takes one x, "
@@ -221,8 +223,22 @@ class MultiheadAttention(Explained):
                 "look at others."
             )
             raise located(error, [x])
+        if rows and context is None and is_float(getattr(mask, "dtype", np.dtype(bool))):
+            of_batch = "; for a mask of each row of the batch, mask[:, None]"
+            error = ShapeError(
+                f"MultiheadAttention: given x of shape {own} and {shape} as its mask, rows of the "
+                f"layer's size; a mask is (…, queries, keys), here {(own[-2], own[-2])}. To look "
+                "at other rows, write layer(x, context=rows)"
+                f"{of_batch if shape[1:] == (own[-2], own[-2]) else ''}."
+            )
+            raise located(error, [x, mask])
         if len(own) == len(shape) == 3 and shape[0] == own[0] == self.heads > 1:
             note_rows_as_heads("MultiheadAttention", op.asarray(mask), self.heads)
+
+    def _is_mask(self, shape: Any, queries: Any, keys: Any) -> bool:
+        """Whether a mask of this shape fits x and a context of the others."""
+        wanted = (*keys[-2:-1], *queries[-2:-1], self.heads, *reversed(queries[:-2]))
+        return all(n in (1, size) for n, size in zip(reversed(shape), wanted, strict=False))
 
     def _require_order(self) -> None:
         if not self.causal:

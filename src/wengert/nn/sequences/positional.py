@@ -11,6 +11,7 @@ import numpy as np
 from wengert.core.bind import located
 from wengert.core.table import op
 from wengert.core.types import Value
+from wengert.core.values.number import is_traced_number
 from wengert.core.words.arguments import worded, worded_methods
 from wengert.core.words.missing import Explained
 from wengert.errors import DTypeError, ShapeError
@@ -158,6 +159,8 @@ class PositionalEmbedding(Explained):
         """Refuse positions that have no row, where they are known; else the program does."""
         count = self.weight.shape[0]
         if not isinstance(times, int) or not isinstance(start, int | np.integer | np.ndarray):
+            return
+        if is_traced_number(start):  # a Python number to isinstance, of a value to come
             return
         first, last = int(np.min(start, initial=count)), int(np.max(start, initial=-1)) + times - 1
         if np.size(start) and first < 0:

@@ -285,7 +285,7 @@ def _array(part: Any) -> Any:
             raise TraceError(
                 "getitem: a mask that is traced or batched was given as an index; how many "
                 "elements it chooses is known only when the program runs. Use wg.where(mask, x, 0) "
-                "instead."
+                "instead; a mean is a sum of that / wg.sum(mask)."
             )
         if part.dtype.kind not in "iu":
             _refuse_kind(f"an index of dtype {part.dtype}", is_text=part.dtype.kind in "OSTU")

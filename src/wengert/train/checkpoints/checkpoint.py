@@ -288,8 +288,15 @@ def _limit(name: str, value: Any) -> float:
     return float(limit)
 
 
+# Where a step was given more to train than this one, which has frozen a part.
+_FINE_TUNING = (
+    " To train on with a part of it frozen, load it there, and make this step with what it has "
+    "trained: wg.TrainStep(loss, pretrained.model, groups)."
+)
+
+
 def _require_names(
-    what: str, given: Any, wanted: tuple[str, ...], also: tuple[str, ...] = ()
+    what: str, given: Any, wanted: tuple[str, ...], also: tuple[str, ...] = (), of_more: str = ""
 ) -> None:
     if not isinstance(given, Mapping):
         raise CheckpointError(
@@ -302,6 +309,7 @@ def _require_names(
         raise CheckpointError(
             f"{BY}: given {what} {_difference(missing, unknown)}; a state of the same model and "
             "options is needed. Load it into a step like the one it was taken from."
+            + (of_more if not missing else "")
         )
 
 
@@ -320,7 +328,8 @@ def _listed(names: list[str]) -> str:
 
 
 def _require_arrays(kind: str, given: Any, own: Mapping[str, Array]) -> None:
-    _require_names(f"{kind} arrays", given, tuple(own))
+    of_more = _FINE_TUNING if kind.startswith("optimizer ") else ""
+    _require_names(f"{kind} arrays", given, tuple(own), of_more=of_more)
     for path, x in own.items():
         value = _as_array(kind, path, given[path])
         if value.shape != x.shape or value.dtype != x.dtype:

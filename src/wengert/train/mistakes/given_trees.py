@@ -33,6 +33,7 @@ from wengert.train.mistakes.stale_arguments import (
     StaleArguments,
     warn_of_stale_reads,
 )
+from wengert.train.mistakes.stale_statistics import watch_statistics
 from wengert.train.mistakes.taken_arrays import Mark, TakenArray, mark_of, take, taken_array
 from wengert.train.mistakes.target_averages import follow_the_step, some_numbers
 from wengert.train.mistakes.untrained_reads import Training
@@ -239,6 +240,9 @@ class GivenTrees:
 
     def add(self, arrays: Sequence[GivenArray], objects: Sequence[GivenObject]) -> None:
         self._arrays += arrays
+        for each in arrays:
+            if each.tree_name == "state":
+                watch_statistics(each.array, self)
         self._objects += objects[: max(MOST_OBJECTS - len(self._objects), 0)]
 
     def note_shared(self, model: Sequence[GivenArray], trained: Sequence[GivenArray]) -> None:
@@ -296,6 +300,10 @@ class GivenTrees:
             x = each.array if each.tree_name == "state" and not each.taken.is_argument else None
             if x is not None and np.array_equal(some_numbers(x), each.numbers):
                 yield each, x
+
+    def is_of_model(self, x: Array) -> bool:
+        """Whether an array is one of the step's own, as those of step.model are."""
+        return any(np.may_share_memory(x, each.live) for each in self._shared.given.values())
 
     def calls_left(self, calls: int) -> int:
         """How many calls may be made before one that looks, after so many."""

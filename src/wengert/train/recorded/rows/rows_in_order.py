@@ -54,12 +54,17 @@ def no_means_in_order(graph: Graph, own: Collection[str]) -> Iterator[NoMean]:
     """What goes along the rows of a function that was recorded as this graph, and so gives another
     mean for other batches.
     """
-    for node, what in _Rows(with_open_bodies(graph), own).in_order():
+    rows = _Rows(with_open_bodies(graph), own)
+    for node, what in rows.in_order(of_batches=True):
         told = what.removesuffix(": it").removesuffix(",")
+        repair = "evaluate all rows in one batch: batch_size=len(x)"
+        if node.op is op.recurrent_loop and rows.has_batch(node):
+            swap = "If axis 0 is the batch, swap the axes: layer(wg.swapaxes(x, 0, 1))"
+            repair = f"{swap}; if it is time, {repair}"
         yield NoMean(
             node.line,
             f"goes along the rows of a batch ({told}), and begins anew in each",
-            "Evaluate all rows in one batch: batch_size=len(x)",
+            repair[0].upper() + repair[1:],
             in_order=True,
         )
 
@@ -139,8 +144,10 @@ class _Rows:
     def _dtype_of(self, number: int) -> Any:
         return _dtype(self._graph.nodes[number])
 
-    def in_order(self) -> Iterator[tuple[Node, str]]:
-        """The nodes that go from row to row, and what they are."""
+    def in_order(self, of_batches: bool = False) -> Iterator[tuple[Node, str]]:
+        """The nodes that go from row to row, and what they are; `of_batches` with the recurrent
+        layers that are given (rows, n, in), which scanned_rows.py tells of in runs.
+        """
         arguments = {i: size for i, size in self._ordered.items() if i in self._graph.inputs}
         followed = FollowedRows(self._graph, self._forward, arguments, self._of_model)
         for number, node in self._forward:
@@ -153,14 +160,22 @@ class _Rows:
                 yield node, "linear_recurrence: it"
             elif node.op is op.scan and self._carries(number, node, followed):
                 yield node, "scan: it"
-            elif node.op is op.recurrent_loop and self._is_one_series(node, followed):
+            elif (
+                node.op is op.recurrent_loop
+                and self._goes_along_rows(node, followed)
+                and (of_batches or not self.has_batch(node))
+            ):
                 yield node, f"{LAYERS.get(node.params['kind'], 'RNN')}: it"
         yield from followed.nodes()
 
-    def _is_one_series(self, node: Node, followed: FollowedRows) -> bool:
-        """Whether a recurrent layer is given (rows, in), without a batch."""
-        xs = node.operands[0]
-        return xs is not None and followed.has_rows(xs) and len(_shape(self._graph.nodes[xs])) == 2
+    def has_batch(self, loop: Node) -> bool:
+        """Whether a recurrent layer is given (rows, n, in), and not one series, (rows, in)."""
+        xs = loop.operands[0]
+        return xs is not None and len(_shape(self._graph.nodes[xs])) > 2
+
+    def _goes_along_rows(self, loop: Node, followed: FollowedRows) -> bool:
+        xs = loop.operands[0]
+        return xs is not None and followed.has_rows(xs)
 
     def _carries(self, number: int, node: Node, followed: FollowedRows) -> bool:
         """Whether what a scan over rows gives for each of them depends on floats that it carries

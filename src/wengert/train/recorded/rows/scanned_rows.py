@@ -42,14 +42,16 @@ def warn_of_scanned_rows(
     where: str = "in the loss of a TrainStep",
     by_reading: bool = False,
     shuffled: bool = False,
-) -> None:
+) -> bool:
     """Warn where the loss that was recorded as this graph, maybe with its gradient, has recurrent
-    layers go along its rows. `own` are the names of arguments that the step itself gives to it;
-    `shuffled` says that a run puts the rows into another order in every epoch. What other arguments
-    look like tells nothing where these may be no batch: `by_reading` alone.
+    layers go along its rows, and return whether it does. `own` are the names of arguments that the
+    step itself gives to it; `shuffled` says that a run puts the rows into another order in every
+    epoch. What other arguments look like tells nothing where these may be no batch: `by_reading`
+    alone.
     """
     graph = with_open_bodies(graph)
-    for node, sequence in _scanned(graph, own, by_reading, shuffled):
+    scanned = list(_scanned(graph, own, by_reading, shuffled))
+    for node, sequence in scanned:
         repair = _SWAP
         if shuffled:
             goes_on = _begins_with_own(graph, node, own)
@@ -61,6 +63,7 @@ def warn_of_scanned_rows(
             ScannedRowsWarning,
             node.line,
         )
+    return bool(scanned)
 
 
 def _begins_with_own(graph: Graph, node: Node, own: Collection[str]) -> bool:
