@@ -284,3 +284,17 @@ def test_whole_numbers_beyond_64_bits_are_pythons():
         assert (
             wg.compile(lambda x, k: x * (k**3 - 2**20 * k + 1))(1.0, 100) == 1e6 - 2**20 * 100 + 1
         )
+
+
+def test_a_loop_of_python_is_told_the_one_that_is_recorded():
+    @wg.compile
+    def root(a):
+        z = a
+        while abs(z * z - a) > 1e-10:
+            z = (z + a / z) / 2
+        return z
+
+    with pytest.warns(wg.errors.SizeWarning, match=r"wg\.cond or .*, loop with wg\.while_loop; if"):
+        root(2.0)
+    with pytest.warns(wg.errors.ProgramsWarning, match=r"needed it .*, loop with wg\.while_loop"):
+        assert [root(float(a)) for a in range(3, 12)]

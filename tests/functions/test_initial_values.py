@@ -9,7 +9,7 @@ import pytest
 import scipy.integrate
 
 import wengert as wg
-from wengert.errors import LoopError, ShapeError
+from wengert.errors import LoopError, ShapeError, UnusedWarning
 
 RNG = np.random.default_rng(3)
 Y, A, B = RNG.normal(size=(3, 2))
@@ -130,3 +130,65 @@ def test_defaults_are_as_exact_as_the_dtype_allows(dtype):
     assert turn.dtype == dtype
     allowed = 2e-5 if dtype == np.float32 else 2e-7
     np.testing.assert_allclose(turn[:, 0], np.cos(t.astype(float)), rtol=0, atol=allowed)
+
+
+def test_the_end_alone_integrates_nothing_and_is_told():
+    for times in ([3.0], (3,), np.array([3.0])):
+        with pytest.warns(UnusedWarning, match=r"given one time, 3.*first: \[0\.0, 3"):
+            wg.odeint(lambda y, t: -y, Y, times)
+
+
+@pytest.mark.filterwarnings("error")
+def test_one_time_that_may_be_meant_is_not_told():
+    for times in ([0.0], [0], np.zeros(1), T[:1], np.linspace(0.0, 3.0, 1)):
+        np.testing.assert_array_equal(wg.odeint(lambda y, t: -y, Y, times), [Y])
+    wg.compile(lambda t: wg.odeint(lambda y, t: -y, Y, t))(np.array([3.0]))
+    wg.grad(lambda t: wg.sum(wg.odeint(lambda y, t: -y, Y, [t])))(3.0)
+
+
+def unpacked(when: Any, y: Any) -> Any:
+    a, b = y
+    return [b, -a]
+
+
+class Pendulum:
+    def slope(self, t: Any, y: Any) -> Any:
+        return wg.stack([y[1], -y[0]])
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize(
+    "func",
+    [
+        lambda t, y: wg.stack([y[1], -y[0]]),
+        lambda when, y: [y[1], -y[0]],
+        unpacked,
+        Pendulum().slope,
+    ],
+)
+def test_a_function_with_the_time_first_is_told_the_order(func, compiled):
+    def values(y: Any, t: Any) -> Any:
+        return wg.odeint(func, y, t)
+
+    with pytest.raises(Exception) as refused:  # noqa: PT011 - of NumPy, or ours where recorded
+        (wg.compile(values) if compiled else values)(Y, T)
+    if compiled and func.__name__ == "<lambda>" and "when" in func.__code__.co_varnames:
+        return  # no name tells it, and the error is one of shapes
+    assert "y is the first argument of func(y, t)" in "".join(refused.value.__notes__)
+
+
+def test_a_function_that_fails_otherwise_is_not_told_the_order():
+    with pytest.raises(ValueError, match="matmul") as refused:
+        wg.odeint(lambda y, t: np.ones((3, 3)) @ y, Y, T)
+    assert not hasattr(refused.value, "__notes__")
+
+
+def test_the_order_of_solve_ivp():
+    for y0 in ([1.0, 3.0, 2.0], 1.0):
+        with pytest.raises(ShapeError, match=r"odeint\(func, y0, times\)"):
+            wg.odeint(lambda t, y: -y, (0.0, 3.0), y0)
+    with pytest.raises(ShapeError) as refused:
+        wg.odeint(lambda y, t: -y, Y, [1.0, 3.0, 2.0])
+    assert "solve_ivp" not in str(refused.value)
+    with pytest.raises(TypeError, match=r"no parameter 'tfirst'.* put the time last"):
+        wg.odeint(lambda t, y: -y, Y, T, tfirst=True)

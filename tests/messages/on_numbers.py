@@ -39,6 +39,8 @@ SPECIAL: dict[str, Callable[[], Any]] = {
     "odeint: slopes that are NaN": lambda: wg.odeint(lambda y, t: y * np.nan, 1.0, [0.0, 1.0]),
     "odeint: one time": lambda: wg.odeint(lambda y, t: -y, 1.0, 3.0),
     "odeint: times that rise and fall": lambda: wg.odeint(lambda y, t: -y, 1.0, [0.0, 1.0, 0.5]),
+    "odeint: solve_ivp's order": lambda: wg.odeint(lambda t, y: -y, (0.0, 3.0), [1.0, 3.0, 2.0]),
+    "odeint: tfirst": lambda: wg.odeint(lambda t, y: -y, line, [0.0, 1.0], tfirst=True),
     "odeint: a slope of another shape": lambda: wg.odeint(lambda y, t: y[0], line, [0.0, 1.0]),
     "odeint: a tree": lambda: wg.odeint(lambda y, t: y, {"a": line}, [0.0, 1.0]),
     "odeint: no function": lambda: wg.odeint(line, lambda y, t: y, line),

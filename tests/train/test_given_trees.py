@@ -123,6 +123,51 @@ def test_a_number_that_the_loss_reads_and_that_is_set_is_told():
     assert "where it is 1.0" in found
 
 
+def greedy(eps, m, x, draw):
+    return wg.where(draw < eps, 0.0, x @ m.w)
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_a_number_that_a_bound_function_reads_and_that_is_set_is_told(compiled):
+    model = Scaled(np.ones(3))
+    step = wg.TrainStep(lambda m, x: wg.mean(x @ m.w), model, wg.optim.SGD(0.1), compiled=compiled)
+    act = step.bind(lambda m, x, draw: greedy(m.calls, m, x, draw))
+
+    def acting():
+        for _ in range(5):
+            act(X, 0.5)
+            step(X)
+            model.calls += 1
+
+    (found,) = warned(acting)
+    assert "'calls' of the model that it was made with was set to" in found
+    assert "an argument of the loss, or of the bound function that reads it" in found
+
+
+def test_a_number_that_is_an_argument_of_a_bound_function_is_let_be():
+    model = Scaled(np.ones(3))
+    step = wg.TrainStep(lambda m, x: wg.mean(x @ m.w), model, wg.optim.SGD(0.1), compiled=False)
+    act = step.bind(lambda m, x, calls, draw: greedy(calls, m, x, draw))
+
+    def acting():
+        for _ in range(5):
+            act(X, model.calls, 0.5)
+            step(X)
+            model.calls += 1
+
+    assert not warned(acting)
+
+
+def test_a_number_that_a_bound_function_has_read_is_let_be_once_that_is_gone():
+    model = Scaled(np.ones(3))
+    step = wg.TrainStep(lambda m, x: wg.mean(x @ m.w), model, wg.optim.SGD(0.1), compiled=False)
+    step(X)
+    model.calls = 2  # before it is bound, and nobody reads it yet
+    step(X)
+    act = step.bind(lambda m, x: m.calls * (x @ m.w))
+    assert not warned(lambda: [(act(X), step(X)) for _ in range(5)])
+
+
 def dropping():
     layers = wg.nn.Sequential(wg.nn.Linear(3, 2, dtype=np.float64, seed=0), wg.nn.Dropout(0.5))
     return layers, lambda: wg.TrainStep(

@@ -272,3 +272,48 @@ def test_a_parameter_of_the_loss_with_the_name_of_an_option():
         with pytest.raises(TypeError, match="given ndarray as aux"):
             made.epochs(x=x, aux=y, batch_size=4)
     wg.TrainStep(loss, np.ones(3), sgd).run(x, y, batch_size=4)
+
+
+def moving(**options: Any) -> Any:
+    return wg.TrainStep(
+        lambda w, h, x: (wg.sum((x @ w) ** 2), h + 1.0),
+        np.ones(3),
+        SGD,
+        state=np.zeros(()),
+        **options,
+    )
+
+
+@pytest.mark.filterwarnings("error")
+def test_one_array_is_changed_by_an_update_in_place():
+    step = moving()
+    step(np.eye(3))
+    length = np.linalg.norm(step.model)
+    step.model /= length
+    np.testing.assert_allclose(np.linalg.norm(step.model), 1.0)
+    step.model *= 2.0
+    np.testing.assert_allclose(np.linalg.norm(step.model), 2.0)
+    step.state += 5.0
+    assert step.state == 6.0
+    ensemble = wg.Ensemble(lambda w, x: wg.sum((x @ w) ** 2), [np.ones(3), np.zeros(3)], SGD)
+    ensemble.members[0].model *= 0.5
+    np.testing.assert_array_equal(ensemble.members[0].model, [0.5] * 3)
+
+
+@pytest.mark.filterwarnings("error")
+def test_one_live_array_that_is_assigned_to_itself_is_told():
+    step = moving()
+    best, state = step.model, step.state
+    step(np.eye(3))
+    with pytest.raises(LiveWarning, match="assigning them to themselves changes nothing"):
+        step.model = best
+    with pytest.raises(LiveWarning, match="assigning them to themselves changes nothing"):
+        step.state, step.model = state, np.ones(3)
+    with pytest.raises(LiveWarning, match="assigning them to themselves changes nothing"):
+        setattr(step, "model", best)  # noqa: B010 - as a program of many names may
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_program_of_many_names_may_update_in_place():
+    names = "\n".join(f"name_{i} = {i}" for i in range(300))
+    exec(f"{names}\nstep.model *= 0.5", {"step": moving()})

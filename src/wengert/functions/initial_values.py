@@ -11,7 +11,8 @@ from wengert.core import tree
 from wengert.core.bind import located
 from wengert.core.define import function
 from wengert.core.table import op
-from wengert.errors import LoopError, ShapeError
+from wengert.core.words.warn import warn_user
+from wengert.errors import LoopError, ShapeError, UnusedWarning
 from wengert.functions.statistics import as_float
 
 # Dormand and Prince, A family of embedded Runge-Kutta formulae, 1980: where the slopes are taken,
@@ -111,6 +112,45 @@ def _require_call(func: Any, args: Any) -> None:
         )
 
 
+def _of_order(y0: Any) -> str:
+    """Words for times that cannot be, where (0.0, 3.0) stands in the place of y0."""
+    is_span = type(y0) is tuple and len(y0) == 2 and all(type(x) in (int, float) for x in y0)
+    order = " If (start, end) was given before y0, as to solve_ivp: it is odeint(func, y0, times)."
+    return order if is_span else ""
+
+
+def _warn_of_one_time(t: Any) -> None:
+    """Warn of the end alone, `[3.0]`. At 0 one begins, and a slice, `times[:1]`, may be the first
+    of several prefixes.
+    """
+    if isinstance(t, np.ndarray):
+        is_one = t.shape == (1,) and t.base is None
+    else:
+        is_one = isinstance(t, list | tuple) and len(t) == 1
+    if is_one and isinstance(t[0], int | float | np.number) and t[0] != 0:
+        warn_user(
+            f"odeint: given one time, {t[0]}, which is the one of y0; nothing is integrated, and "
+            f"y0 is returned. Pass the time of y0 first: [0.0, {t[0]}].",
+            UnusedWarning,
+        )
+
+
+def _slope(func: Any, y: Any, time: Any, args: tuple[Any, ...]) -> Any:
+    """What func returns. Its errors say how it was called, where it may have the time first."""
+    try:
+        return func(y, time, *args)
+    except Exception as error:
+        names = getattr(getattr(func, "__code__", None), "co_varnames", ())
+        first = next((name for name in names if name != "self"), "")
+        if first in ("t", "time") or isinstance(error, IndexError | TypeError):
+            error.add_note(
+                f"odeint: func was given y of shape {tuple(y.shape)}, and behind it the time, a "
+                "number; y is the first argument of func(y, t), as in SciPy's odeint. If it has "
+                "the time first, as for solve_ivp, pass lambda y, t, *args: func(t, y, *args)."
+            )
+        raise
+
+
 def _one_array(what: str, x: Any) -> Any:
     """A state or a slope, which are no trees."""
     is_list = isinstance(x, list | tuple)
@@ -161,24 +201,27 @@ def odeint(
     array([1.      , 0.367879, 0.135335])
     """
     _require_call(func, args)
+    order = _of_order(y0)
+    _warn_of_one_time(t)
     y0, t = _one_array("y0 is", y0), op.asarray(t)
     y0 = as_float(op.reshape(y0, (1,)) if len(y0.shape) == 0 else y0)
     t = op.astype(t, y0.dtype)
     if len(t.shape) != 1 or t.shape[0] == 0:
         error = ShapeError(
             f"odeint: given times of shape {tuple(t.shape)}; they are a vector of one at least, of "
-            "which the first belongs to y0. Pass np.linspace(0, 1, 11)."
+            f"which the first belongs to y0. Pass np.linspace(0, 1, 11).{order}"
         )
         raise located(error, [y0, t])
     if isinstance(t, np.ndarray) and len(set(np.sign(np.diff(t))) - {0}) > 1:
         error = ShapeError(
-            "odeint: given times that rise and fall; they must go one way. Sort them with np.sort."
+            "odeint: given times that rise and fall; they must go one way. Sort them with "
+            f"np.sort.{order}"
         )
         raise located(error, [y0, t])
     tolerances = tuple(_tolerance(*each, y0.dtype) for each in (("rtol", rtol), ("atol", atol)))
 
     def slope_of(y: Any, time: Any) -> Any:
-        slope = _one_array("func returns", func(y, time, *args))
+        slope = _one_array("func returns", _slope(func, y, time, args))
         if tuple(slope.shape) != tuple(y.shape):
             error = ShapeError(
                 f"odeint: func returns shape {tuple(slope.shape)} for y of shape "

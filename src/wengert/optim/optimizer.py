@@ -46,6 +46,7 @@ from wengert.optim.parameters import gradients_for, parameters_of, replaced, war
 from wengert.optim.schedules.held_rates import deep_copied
 from wengert.optim.schedules.schedules_base import Schedule
 from wengert.optim.settings import not_negative
+from wengert.optim.uncarried_states import UncarriedStates
 from wengert.runtime.nonfinite_policies import IGNORE, RAISE, require_policy
 
 Arrays: TypeAlias = dict[str, Any]
@@ -90,6 +91,7 @@ class Optimizer(Explained):
     _made = False  # whether its constructor has ended: there are no other settings from then on
     _updates: Updates | None = None  # of the training step that this optimizer belongs to
     _in_turn: ArraysInTurn | None = None  # those that `step` has updated
+    _uncarried: UncarriedStates | None = None  # those that `update` was given
 
     def __init__(
         self, lr: GivenRate | None = None, *, learning_rate: GivenRate | None = None
@@ -400,6 +402,9 @@ class Optimizer(Explained):
             grad = op.astype(gradients[path], weights.dtype)
             s = _cast_all(scalars, weights.dtype)
             new[path], arrays[path] = self.rule(weights, grad, kept[path], s, path)
+        if not recorded and self._kept:
+            self._uncarried = self._uncarried or UncarriedStates()
+            self._uncarried.note(by, state, parameters.values(), new.values())
         return replaced(model, new), {"count": count, "parameters": arrays}
 
     # Saving and copying.

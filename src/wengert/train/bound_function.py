@@ -129,6 +129,7 @@ class _LookAtReads:
     ) -> None:
         parameters = [p for segment in self._plan.storage.segments for p in segment.parameters]
         self._given.note_read(paths_used_by(results, leaves, parameters))
+        self._given.note_bound(self._function)
         if not self._has_warned:
             trees = (leaves, averages) if averages else (leaves,)
             own = [(p.path, values[p.place]) for values in trees for p in parameters]

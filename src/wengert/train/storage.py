@@ -13,6 +13,7 @@ import numpy as np
 from wengert.core import tree
 from wengert.core.dtypes import DType, float32, float64, is_float, require_supported
 from wengert.core.trees.same import same
+from wengert.core.words.elsewhere import updates_attribute
 from wengert.core.words.functions import NAMELESS, name_of_function
 from wengert.core.words.lost_writes import below, require_unwritten
 from wengert.core.words.source import Line
@@ -412,8 +413,11 @@ def state_assignment(
 
 
 def _warn_of_live(tree_name: str, pairs: Sequence[tuple[Any, Array]]) -> None:
-    """Warn where all of the live arrays are assigned to themselves."""
-    if pairs and all(_is_same_memory(live, x) for live, x in pairs):
+    """Warn where all of the live arrays are assigned to themselves, and were not changed in place
+    by that very statement, `step.model *= 0.5`.
+    """
+    same_memory = all(_is_same_memory(live, x) for live, x in pairs)
+    if pairs and same_memory and not updates_attribute():
         warn_user(
             f"TrainStep.{tree_name}: given the live arrays of this very step; assigning them to "
             "themselves changes nothing, and what they were before is gone. Take a snapshot with "

@@ -250,7 +250,9 @@ class Compiled:
 
     def _meant(self, wanted: Sequence[str]) -> str:
         """What to write where Python needs the value of arguments."""
-        traced = "Choose with wg.where, wg.cond or wg.asarray(table)[number]"
+        traced = (
+            "Choose with wg.where, wg.cond or wg.asarray(table)[number], loop with wg.while_loop"
+        )
         if self._static_in:
             names = f'"{wanted[0]}"' if len(wanted) == 1 else str(tuple(wanted)).replace("'", '"')
             meant = f"{self._static_in}(f, static={names})"

@@ -166,7 +166,8 @@ def _difference_needed(name: str, before: Any, now: Any) -> str:
     value = now.text if isinstance(now, Needed) else "another"
     return (
         f"{name} is {value}{then}, and each value compiles one: Python needed it while the "
-        "function was recorded. Choose with wg.where, wg.cond or wg.asarray(table)[number]"
+        "function was recorded. Choose with wg.where, wg.cond or wg.asarray(table)[number], loop "
+        "with wg.while_loop"
     )
 
 

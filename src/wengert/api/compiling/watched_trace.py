@@ -33,7 +33,7 @@ _MORE_RECORDINGS = 4  # of a function that may draw: few numbers, such as one bi
 
 _WITHOUT_JAX = (
     "JAX was given a Tensor of wengert, which is recorded; it computes with its own arrays only. "
-    "Write it with the functions of wg."
+    "Write it with the functions of wg, such as wg.stop_gradient for jax.lax.stop_gradient."
 )
 _SIZE_OF_AXIS = (
     "x.size is a number, how many elements there are. Write x.shape[axis] for torch's x.size(axis)."

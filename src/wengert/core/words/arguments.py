@@ -263,6 +263,10 @@ _OTHERWISE: Mapping[tuple[str, str], str] = {
         "log_target",
     ): "The second operand holds probabilities: wg.kl_div(log_q, wg.exp(log_p))",
     ("logsumexp", "b"): "Add the logarithms of the weights: wg.logsumexp(x + wg.log(b))",
+    (
+        "odeint",
+        "tfirst",
+    ): "Leave it out, and put the time last: lambda y, t, *args: func(t, y, *args)",
 }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
-from dis import opmap
+from dis import EXTENDED_ARG, opmap
 from types import FrameType
 from typing import Any
 
@@ -296,6 +296,13 @@ def takes_item() -> bool:
     return code == _TAKE_ITEM and before != opmap["BUILD_SLICE"]
 
 
+def updates_attribute() -> bool:
+    """Whether the user's program assigns to an attribute what was computed of it in place, now:
+    `step.model *= 0.5`, which Python turns into an assignment, and not `step.model = x`.
+    """
+    return _latest_codes() == [opmap["STORE_ATTR"], opmap["SWAP"]]
+
+
 def _latest_codes() -> list[int]:
     """What the user's program does now, and the instruction before that, as numbers of Python."""
     frame: FrameType | None = sys._getframe(1)
@@ -303,7 +310,10 @@ def _latest_codes() -> list[int]:
         frame = frame.f_back
     if frame is None:
         return [-1, -1]
-    return [frame.f_code.co_code[frame.f_lasti - back] for back in (0, 2)]
+    codes, before = frame.f_code.co_code, frame.f_lasti - 2
+    while before > 0 and codes[before] == EXTENDED_ARG:  # of a program with many names
+        before -= 2
+    return [codes[frame.f_lasti], codes[before]]
 
 
 def torch_call() -> tuple[str, Line] | None:

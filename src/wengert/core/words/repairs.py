@@ -19,6 +19,10 @@ _CLIP_NORM = (
 _HUBER = "Write wg.huber(predictions, targets)"
 _MAE = "Write wg.mae(predictions, targets)"
 _MSE = "Write wg.mse(predictions, targets)"
+_RAVEL = (
+    "Write np.concatenate([x.ravel() for x in wg.tree.leaves(tree)]); the page of names, "
+    "docs/names.md, has the way back"
+)
 _SEED = "Pass seed= to layers and to wg.TrainStep, or begin with wg.nn.seed(0)"
 _EPOCHS = "Write for epoch in step.epochs(x, y, batch_size=32): and do it there"
 # What metrics are called elsewhere.
@@ -107,6 +111,7 @@ REPAIRS: Mapping[str, Mapping[str, str]] = {
         "eval_shape": "Write wg.trace(f, x): the printed program shows the shapes",
         "expit": "Write wg.sigmoid(x)",
         "F": "Write wg.relu, wg.softmax, wg.cross_entropy …: functions are in wg itself",
+        "flatten_util": _RAVEL,
         "flatten": "Write x.reshape(-1)",
         "fori_loop": "Write wg.scan(lambda carry, i: (f(i, carry), None), init, np.arange(n))",
         "from_numpy": "Leave it out: arrays are NumPy's",
@@ -130,6 +135,7 @@ REPAIRS: Mapping[str, Mapping[str, str]] = {
             "wg.stop_gradient(x) is not"
         ),
         "numpy": "Write import numpy as np: its functions take Tensors, too",
+        "optimize": "Write wg.optim.LBFGS().minimize(f, tree): its result has .tree and .value",
         **dict.fromkeys(("optimizers", "schedules"), "Write wg.optim"),
         "pmap": "There is none; compiled code uses all CPUs by itself",
         "psi": "Write wg.digamma(x)",
@@ -231,8 +237,7 @@ REPAIRS: Mapping[str, Mapping[str, str]] = {
     "tree": {
         **dict.fromkeys(
             ("ravel", "ravel_pytree"),
-            "Write np.concatenate([x.ravel() for x in wg.tree.leaves(tree)]); the page of names, "
-            "docs/names.md, has the way back",
+            _RAVEL,
         ),
         "structure": "Write wg.tree.flatten(tree)[1]",
         "tree_flatten": "Write wg.tree.flatten(tree)",

@@ -10,6 +10,10 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+from wengert.core.bind import recording_level
+from wengert.core.words.source import is_users
+from wengert.interpret.mistakes.widening import place_of
+
 
 class IndexNeeded(BaseException):
     """Something inside a loop needs its index; the loop catches this and begins again with one.
@@ -25,8 +29,12 @@ class IndexNeeded(BaseException):
 class Loop:
     """A loop whose body runs, or is recorded, now."""
 
-    def __init__(self) -> None:
+    def __init__(self, steps_of: Callable[..., Any] | None = None) -> None:
+        """`steps_of` is the function of a loop over time, where keys should differ."""
         self.index: Any = None  # of the step, where the loop has it
+        code = getattr(steps_of, "__code__", None)
+        self._is_watched = code is not None and is_users(code)  # one of ours knows what it does
+        self._around, self._body = recording_level(), recording_level()
         self._starts: dict[int, tuple[Any, int]] = {}  # sites of generators before the body
         self._ends: dict[int, int] = {}  # and behind all that they drew in it
         self._begun: set[int] = set()  # generators that have drawn in this run of the body
@@ -37,6 +45,7 @@ class Loop:
         def run(carry: Any, x: Any) -> Any:
             x, self.index = x if indexed else (x, None)
             self._begun.clear()
+            self._body = recording_level()
             _open.loops.append(self)
             try:
                 return function(carry, x)
@@ -44,6 +53,19 @@ class Loop:
                 _open.loops.remove(self)
 
         return run
+
+    def is_same_in_steps(self, key: Any) -> bool:
+        """Whether a key from outside is used directly in the body while that is recorded, once for
+        all steps. Says so once.
+        """
+        body = self._body
+        if not self._is_watched or body is None or body is self._around:
+            return False
+        place = place_of(key)
+        if place is not None and place[0].number >= body.number:
+            return False
+        self._is_watched = False
+        return True
 
     def site(self, generator: Any, sites: int) -> int:
         """The site a generator goes on from: every run of the body begins with the same one."""

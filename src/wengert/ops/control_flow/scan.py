@@ -237,7 +237,7 @@ def _looped(
     length: int | None,
     reverse: bool,
 ) -> tuple[Any, Any]:
-    loop, xs = Loop(), _stepped(xs)
+    loop, xs = Loop(steps_of=function), _stepped(xs)
     try:
         return _scanned(loop.body(function, indexed=False), init, xs, length, reverse)
     except IndexNeeded as needed:

@@ -33,6 +33,19 @@ def _note_constant(key: Any, message: str) -> None:
         warn_user(message, RandomnessWarning)
 
 
+def _note_same_in_steps(what: str, key: Any) -> None:
+    """Warn where every step of a loop over time draws the same."""
+    loops = open_loops()
+    if loops and loops[-1].is_same_in_steps(key):
+        warn_user(
+            f"{what}: draws in the body of a scan, under a key from outside of it; its numbers are "
+            "the same in every step. Split the key in the carry, key, now = wg.random.split(key), "
+            "or pass wg.random.split(key, n) as xs. If they shall be the same, draw before the "
+            "loop.",
+            RandomnessWarning,
+        )
+
+
 _ELSEWHERE = ("Generator", "RandomState", "Random")  # classes of those of other libraries
 _NEVER_KEYS = {bool, int, float, str, tuple, list, type(None)}
 
@@ -88,6 +101,8 @@ def drawn(draw: F) -> F:
             return key._draw(checked, *args[1:], **others)
         if _is_never_key(key):
             raise _no_key(draw.__name__, key)
+        if draw.__name__ != "split":  # of many keys from outside, each step may take its own
+            _note_same_in_steps(f"random.{draw.__name__}", key)
         if not called_again():
             return checked(*args, **kwargs)
         _note_constant(
@@ -152,6 +167,8 @@ class Generator(Explained):
             "the key as an argument.",
         )
         self.used = True
+        if open_loops()[-1:] == self._around[-1:]:  # made in this very body
+            _note_same_in_steps("random.Generator", self._key)
         inside = [loop for loop in open_loops() if loop not in self._around]
         site = self.sites
         for loop in inside:

@@ -13,6 +13,7 @@ import time
 import weakref
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, is_dataclass
+from types import FunctionType
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -121,10 +122,12 @@ class GivenObject:
             self.has_other_use = True
         return None
 
-    def other_number(self, loss: Any, own: GivenTrees) -> tuple[str, Any, Any] | None:
-        """The path of a number or text that was set, and that code of the loss, of the object or of
-        our layers could read; what it is now, and what it was. Layers that have another use by now
-        may have other settings there.
+    def other_number(
+        self, functions: Sequence[Any], own: GivenTrees
+    ) -> tuple[str, Any, Any] | None:
+        """The path of a number or text that was set, and that code of the loss and of bound
+        functions, of the object or of our layers could read; what it is now, and what it was.
+        Layers that have another use by now may have other settings there.
         """
         x = self.object()
         now = dict(tree.plain_values(x))
@@ -132,7 +135,7 @@ class GivenObject:
         if not changed:
             return None
         walk = CaptureWalk()
-        walk.follow([loss, x])
+        walk.follow([*functions, x])
         names = {name for code in walk.captures.codes for name in reads_of(code).attributes}
         settings = layer_settings(x) if own.has_all_to_itself(self) else ()
         for path in changed:
@@ -216,6 +219,7 @@ class GivenTrees:
         self._loss = loss
         self._arrays: list[GivenArray] = []
         self._objects: list[GivenObject] = []
+        self._bound: list[weakref.ref[Any]] = []  # functions of the model that were recorded
         self._due = 0  # how many calls there are before the next one that looks
         self._looks, self._taken, self._not_before = 0, 0.0, 0.0
         self._took_last = 0.0  # seconds; in one look alone Python may have collected garbage
@@ -270,6 +274,14 @@ class GivenTrees:
     def note_read(self, paths: Sequence[str]) -> None:
         """See `SharedParts`."""
         self._shared.note_read(paths)
+
+    def note_bound(self, function: Any) -> None:
+        """Note a function that is bound: it reads numbers of the model, as the loss does. Methods
+        of the model are found there.
+        """
+        known = any(each() is function for each in self._bound)
+        if isinstance(function, FunctionType) and not known and len(self._bound) < MOST_OBJECTS:
+            self._bound.append(weakref.ref(function))
 
     def look_after_run(self) -> None:
         """Look at what others had trained, once a run has shown what the loss reads."""
@@ -393,16 +405,18 @@ class GivenTrees:
 
     def _warn_of_numbers(self) -> None:
         """Warn, once, of a number that was set and is part of the program."""
+        functions = [self._loss, *filter(None, (each() for each in self._bound))]
         for each in self._objects:
-            other = each.other_number(self._loss, self)
+            other = each.other_number(functions, self)
             if other is not None:
                 path, now, was = other
                 self._arrays, self._objects = [], []
                 warn_user(
                     f"TrainStep: {path!r} of the {each.tree_name} that it was made with was set to "
                     f"{now!r}; a step has a copy of its {each.tree_name}, where it is {was!r}, and "
-                    "numbers are part of its program. Pass it as an argument of the loss, or set "
-                    f"it in wg.tree.copy(step.{each.tree_name}), and make a new step with that.",
+                    "numbers are part of its programs. Pass it as an argument of the loss, or of "
+                    f"the bound function that reads it, or set it in wg.tree.copy("
+                    f"step.{each.tree_name}), and make a new step with that.",
                     CopiedWarning,
                 )
                 return

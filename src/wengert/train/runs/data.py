@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache, cached_property, partial
 from typing import Any, NoReturn
 
@@ -31,6 +32,7 @@ from wengert.train.storage import Array
 
 SEEN = 64  # rows of an array that its checksum is made of, about
 MOST_BYTES = 2**31  # that a checksum of all rows is made of, about
+MOST_ALIKE = 3  # arrays of one argument and as many rows, that messages list
 AT_ONCE = 2**24  # bytes of which a copy is made, where an array is not contiguous
 
 
@@ -47,6 +49,20 @@ def checksum_of_rows(arrays: Sequence[Array]) -> int:
             part = np.ascontiguousarray(some[begin : begin + size])
             checksum = zlib.crc32(part.reshape(-1).view(np.uint8).data, checksum)
     return checksum
+
+
+def _listed(rows: Iterable[tuple[str, int]]) -> str:
+    """Paths of arrays with their rows; of many alike in one argument, as in a list, the first."""
+    shown: list[str] = []
+    alike = Counter[tuple[str, int]]()
+    for path, count in rows:
+        kind = path.partition(".")[0], count
+        alike[kind] += 1
+        if alike[kind] <= MOST_ALIKE:
+            shown.append(f"{path}: {count}")
+        elif alike[kind] == MOST_ALIKE + 1:
+            shown.append("…")
+    return ", ".join(shown)
 
 
 class Data:
@@ -167,7 +183,7 @@ class Data:
         if len(counts) > 1:
             refuse_model(by, self._names, self._batch(self.leaves), self.whole)
             known = zip(self._paths(), self.leaves, self.whole, strict=True)
-            given = ", ".join(f"{path}: {len(x)}" for path, x, whole in known if not whole)
+            given = _listed((path, len(x)) for path, x, whole in known if not whole)
             batch = self._batch(self.leaves)
             repair = (
                 self._joined()
