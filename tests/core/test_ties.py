@@ -108,3 +108,28 @@ def test_parameters_that_share_memory_are_named(name):
 @pytest.mark.parametrize("name", APART)
 def test_parameters_that_lie_apart_are_no_reason_to_warn(name):
     assert warned(lambda: wg.TrainStep(lambda m: 0.0, APART[name], wg.optim.SGD(0.1))) == []
+
+
+def test_a_map_keeps_ties_and_calls_its_function_once_for_each():
+    shared, other = np.ones((2, 3)), np.zeros(2)
+    model = {"in": shared, "out": shared, "bias": other}
+    calls = []
+    wide = wg.tree.map(lambda x: calls.append(x) or 2 * x, model)
+    assert wide["in"] is wide["out"]
+    assert [x is shared for x in calls] == [True, False]
+    step = wg.TrainStep(lambda m: wg.sum(m["in"]) - 3 * wg.sum(m["out"]), wide, wg.optim.SGD(0.1))
+    step()
+    np.testing.assert_array_equal(step.model["in"], step.model["out"])
+    np.testing.assert_allclose(step.model["in"], 2.2)
+
+
+def test_a_map_over_trees_of_which_one_is_not_tied_gives_apart_what_is_apart():
+    shared = np.ones(2)
+    summed = wg.tree.map(lambda x, y: x + y, [shared, shared], [np.zeros(2), np.ones(2)])
+    np.testing.assert_array_equal(summed, [[1, 1], [2, 2]])
+
+
+def test_numbers_of_numpy_are_never_tied_by_a_map():
+    number = np.float64(2)
+    drawn = iter([1.0, 2.0])
+    assert wg.tree.map(lambda x: x * next(drawn), [number, number]) == [2.0, 4.0]

@@ -272,7 +272,7 @@ def _path(accessor: Any) -> str:
 
 def map(function: Callable[..., Any], tree: Tree, *others: Tree) -> Tree:
     """Apply `function` to every leaf, together with the leaves at the same places of the other
-    trees.
+    trees. An array at two places of each tree is one leaf, and its result stands at both.
 
     >>> map(lambda x, y: x + y, {"a": np.ones(2)}, {"a": np.ones(2)})
     {'a': array([2., 2.])}
@@ -288,7 +288,16 @@ def map(function: Callable[..., Any], tree: Tree, *others: Tree) -> Tree:
             )
         columns.append(values)
     rows = list(zip(*columns, strict=True))
-    results = [function(*row) for row in rows]
+    results: list[Any] = []
+    ties: dict[tuple[int, ...], Any] = {}  # by the identities of the arrays
+    for row in rows:
+        place = tuple(id(x) for x in row)
+        if place in ties:
+            results.append(ties[place])
+            continue
+        results.append(function(*row))
+        if not any(isinstance(x, np.generic) for x in row):  # numbers are never tied
+            ties[place] = results[-1]
     warn_if_map_dropped(rows, results)
     return unflatten(structure, results)
 
