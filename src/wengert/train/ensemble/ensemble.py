@@ -69,7 +69,7 @@ OPTIONS = (*RUN_OPTIONS, "bootstrap")
     *("__init__", "run", "epochs", "evaluate", "bind", "best", "keep", "exchange", "replace"),
     *("load_state_dict", "save", "load", "fingerprint"),
 )
-class Ensemble(Explained, Uncopied):
+class Ensemble(Uncopied, Explained):
     """Many training steps of one program: `ensemble(*batch)` is a step of every member, in one
     native call, and returns their losses.
 
