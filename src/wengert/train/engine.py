@@ -16,6 +16,7 @@ from wengert.core.dtypes import float64, int64
 from wengert.ops.random import key
 from wengert.optim.model_forms import ModelForm
 from wengert.optim.optimizer import Updates
+from wengert.optim.quasi_newton.search_result import warn_of_unread_results
 from wengert.runtime.executable import Executable
 from wengert.runtime.nonfinite_policies import IGNORE, RAISE, SKIP
 from wengert.runtime.outside.live import is_live
@@ -310,10 +311,12 @@ class Engine:
 
     def look(self) -> None:
         """Compare what the loss captured, what was shown and what was given with what is there
-        now; raises where a captured array was changed.
+        now, and tell of weights that a search found and nobody took; raises where a captured
+        array was changed.
         """
         self.shown.look()
         self.given.look()
+        warn_of_unread_results("TrainStep", self.plan.storage.leaves)
         for programs in self.programs.values():
             programs.look()
         if self.ranked is not None:
