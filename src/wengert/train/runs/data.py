@@ -22,6 +22,7 @@ from wengert.runtime.refusals import require_plain
 from wengert.train.batch import has_numbers, leaf_names, require_no_list
 from wengert.train.runs.frames import (
     look_at_frames,
+    note_missing,
     repair_of_dtype,
     require_columns_of_numbers,
 )
@@ -96,6 +97,8 @@ class Data:
             require_plain(self._paths(), leaves, by)
             self.leaves = [np.asarray(x) for x in leaves]
             self.frames = ReadFrames(names, arguments, self.leaves)
+        # Asked where the loss raises; of the frames and series as they were given.
+        self.note_missing = partial(note_missing, names=names, given=tuple(arguments))
         # Whether each is the same in all batches.
         self.whole = [x.ndim == 0 or is_live(x) for x in self.leaves]
         if model is not None and not all(type(x) is np.ndarray for x in arguments):
