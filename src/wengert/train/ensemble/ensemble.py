@@ -38,6 +38,7 @@ from wengert.train.ensemble.failures import Failures
 from wengert.train.ensemble.given import given_members, in_words, require_unshared
 from wengert.train.ensemble.member_arguments import GivenArrays, given_arrays
 from wengert.train.ensemble.member_calls import MemberCalls, stacked
+from wengert.train.ensemble.member_steps import MemberSteps, last_of
 from wengert.train.ensemble.reports import EnsembleEpoch, EnsembleHistory, EnsembleLast
 from wengert.train.ensemble.runs.member_loops import Members
 from wengert.train.ensemble.runs.member_run import MemberRun, RunOptions
@@ -152,9 +153,9 @@ class Ensemble(Uncopied, Explained):
         self._numbers = itertools.count()  # of bound functions that draw random numbers
         self._one_state = not isinstance(state, Each)  # for all members, and not looked at yet
         self._may_be_alike = may_be_alike(given)
-        self._begin(tuple(steps))
+        self._begin(MemberSteps(steps))
 
-    def _begin(self, steps: tuple[TrainStep, ...]) -> None:
+    def _begin(self, steps: MemberSteps) -> None:
         """Go on with these members."""
         self._steps = steps
         self._engines = tuple(step._engine for step in steps)
@@ -267,18 +268,7 @@ class Ensemble(Uncopied, Explained):
         """Loss, norm of the gradients, learning rate and index of the last call, with an entry for
         each member.
         """
-        latest = [step.last for step in self.members]
-        known = [each for each in latest if each is not None]
-        if len(known) < len(latest):
-            return None
-        rates = [each.learning_rate for each in known]
-        return EnsembleLast(
-            np.array([each.loss for each in known]),
-            np.array([each.grad_norm for each in known]),
-            stacked(rates) if isinstance(rates[0], dict) else np.array(rates),
-            np.array([each.index for each in known]),
-            np.array([each.skipped for each in known]),
-        )
+        return last_of(self.members)
 
     # Runs.
 
@@ -443,7 +433,7 @@ class Ensemble(Uncopied, Explained):
     def keep(self, indices: Any) -> None:
         """Go on with these members alone, given by their numbers, in this order."""
         numbers = numbers_of_members("Ensemble.keep", indices, len(self))
-        steps = tuple(self._steps[i] for i in numbers)
+        steps = MemberSteps(self._steps[i] for i in numbers)
         self._engines[0].guard.change("Ensemble.keep", partial(self._begin, steps))
 
     def exchange(self, i: int, j: int) -> None:
