@@ -272,7 +272,7 @@ class AttributeWalk(ContainerWalk):
             self.captures.torch.append(f"{label!r}, {a_kind(x)} of torch")
             return
         if _is_table(x):
-            self.captures.tables.append(f"{label!r}, {a_kind(x)}")
+            self.captures.tables.append((label, x))
             return
         if type(x).__module__ == "configparser":
             for name in _OF_CONFIGS:
