@@ -1,7 +1,7 @@
 """Captured tables: data frames and columns that a function reads from outside. What it takes of
-them goes through the hands of another library, so that nobody knows which numbers of the program these
-are. All of a table is compared, when arrays are; where it has changed the function is recorded
-again, and refused if that gives another program.
+them goes through the hands of another library, so that nobody knows which numbers of the program
+these are. All of a table is compared, when arrays are; where it has changed the function is
+recorded again, and refused if that gives another program.
 """
 
 from __future__ import annotations
