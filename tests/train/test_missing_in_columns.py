@@ -37,8 +37,17 @@ def made(loss, **options):
     return wg.TrainStep(loss, model, wg.optim.SGD(0.1), **options)
 
 
+def members():
+    models = [{"w": np.float32(1.0), "city": np.zeros(4, np.float32)} for _ in range(2)]
+    return wg.Ensemble(classified, models, wg.optim.SGD([0.1, 0.2]))
+
+
+def evaluated(step, column):
+    return step.evaluate(classified, X, column, batch_size=4)
+
+
 def notes(kind, call):
-    with pytest.raises(kind, match="missing") as caught:
+    with pytest.raises(kind, match=r"missing|arrays used as indices") as caught:
         call()
     return getattr(caught.value, "__notes__", [])
 
@@ -52,6 +61,13 @@ def test_indices_and_labels(column, options):
         ("city", IndexError, lambda: made(of_city).run(X, column, Y, batch_size=4)),
         ("y", ShapeError, lambda: made(classified, **options)(X, column)),
         ("y", ShapeError, lambda: made(classified).run(X, column, batch_size=4)),
+        (
+            "c",
+            IndexError,
+            lambda: made(classified, **options).bind(lambda m, c: m["city"][c])(column),
+        ),
+        ("y", ShapeError, lambda: evaluated(made(classified, **options), column)),
+        ("y", ShapeError, lambda: evaluated(members(), column)),
     ]
     for name, kind, call in cases:
         (note,) = notes(kind, call)

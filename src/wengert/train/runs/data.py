@@ -97,8 +97,7 @@ class Data:
             require_plain(self._paths(), leaves, by)
             self.leaves = [np.asarray(x) for x in leaves]
             self.frames = ReadFrames(names, arguments, self.leaves)
-        # Asked where the loss raises; of the frames and series as they were given.
-        self.note_missing = partial(note_missing, names=names, given=tuple(arguments))
+        self._given = tuple(arguments)  # frames and series as they are
         # Whether each is the same in all batches.
         self.whole = [x.ndim == 0 or is_live(x) for x in self.leaves]
         if model is not None and not all(type(x) is np.ndarray for x in arguments):
@@ -117,6 +116,10 @@ class Data:
                 for x, whole in pairs
             ),
         )
+
+    def note_missing(self, error: Exception) -> None:
+        """Add to what a function of these data raises which columns have missing numbers."""
+        note_missing(error, self._names, self._given)
 
     def _pass_weights_whole(self, model: ModelForm) -> None:
         """Let arguments that have the tree and the shapes of the model be no rows."""

@@ -35,7 +35,7 @@ def note_missing(error: Exception, names: Sequence[str], given: Sequence[Any]) -
     """Add to what a loss raises of floats that are no indices and no labels, which columns of whole
     numbers were read as floats, as some are missing.
     """
-    if "read as floats" not in str(error):
+    if not any(words in str(error) for words in _OF_FLOATS):
         return
     for name, x, _ in foreign_arrays(names, given):
         for column in columns_of(x) if is_table(x) else [x]:
@@ -50,6 +50,7 @@ def note_missing(error: Exception, names: Sequence[str], given: Sequence[Any]) -
                 )
 
 
+_OF_FLOATS = "read as floats", "arrays used as indices"  # in our words, and in NumPy's
 _FILLING = {  # by whether it is one of polars
     False: "frame.dropna(), or give them a number of their own, column.fillna(n)",
     True: "frame.drop_nulls(), or give them a number of their own, column.fill_null(n)",
