@@ -38,13 +38,13 @@ from wengert.train.ensemble.failures import Failures
 from wengert.train.ensemble.given import given_members, in_words, require_unshared
 from wengert.train.ensemble.member_arguments import GivenArrays, given_arrays
 from wengert.train.ensemble.member_calls import MemberCalls, stacked
-from wengert.train.ensemble.member_steps import MemberSteps, last_of
 from wengert.train.ensemble.reports import EnsembleEpoch, EnsembleHistory, EnsembleLast
 from wengert.train.ensemble.runs.member_loops import Members
 from wengert.train.ensemble.runs.member_run import MemberRun, RunOptions
 from wengert.train.ensemble.runs.run_data import RunData
 from wengert.train.ensemble.scores import best_of, bootstrap_seeds, rows_of, seeds_of_members
 from wengert.train.ensemble.stacked_batches import warn_of_stacked, warn_of_stacked_state
+from wengert.train.ensemble.steps_of_members import StepsOfMembers, last_of
 from wengert.train.mistakes.originals import warn_of_members
 from wengert.train.option_checks import (
     RUN_OPTIONS,
@@ -153,9 +153,9 @@ class Ensemble(Uncopied, Explained):
         self._numbers = itertools.count()  # of bound functions that draw random numbers
         self._one_state = not isinstance(state, Each)  # for all members, and not looked at yet
         self._may_be_alike = may_be_alike(given)
-        self._begin(MemberSteps(steps))
+        self._begin(StepsOfMembers(steps))
 
-    def _begin(self, steps: MemberSteps) -> None:
+    def _begin(self, steps: StepsOfMembers) -> None:
         """Go on with these members."""
         self._steps = steps
         self._engines = tuple(step._engine for step in steps)
@@ -433,7 +433,7 @@ class Ensemble(Uncopied, Explained):
     def keep(self, indices: Any) -> None:
         """Go on with these members alone, given by their numbers, in this order."""
         numbers = numbers_of_members("Ensemble.keep", indices, len(self))
-        steps = MemberSteps(self._steps[i] for i in numbers)
+        steps = StepsOfMembers(self._steps[i] for i in numbers)
         self._engines[0].guard.change("Ensemble.keep", partial(self._begin, steps))
 
     def exchange(self, i: int, j: int) -> None:

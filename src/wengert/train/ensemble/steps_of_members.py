@@ -13,7 +13,7 @@ from wengert.train.ensemble.reports import EnsembleLast
 from wengert.train.step import TrainStep
 
 
-class MemberSteps(tuple[TrainStep, ...]):
+class StepsOfMembers(tuple[TrainStep, ...]):
     """The steps of an ensemble; says what to write where one of them is assigned or deleted."""
 
     __slots__ = ()
