@@ -38,6 +38,14 @@ def set_of(name: str) -> None:
     setattr(ensemble(), name, 1.0)
 
 
+def with_member(value: Any) -> None:
+    ensemble().members[0] = value
+
+
+def without_member() -> None:
+    del ensemble().members[0]
+
+
 def with_other_weights() -> None:
     made = ensemble()
     state = made.state_dict()
@@ -51,6 +59,9 @@ def several() -> Any:
 
 EACH = wg.train.each
 MAKING = {
+    "Ensemble.members: a model as a member": lambda: with_member(init(0)),
+    "Ensemble.members: a step as a member": lambda: with_member(ensemble().members[1]),
+    "Ensemble.members: without one": without_member,
     "Ensemble of a dict": lambda: ensemble({"w": X}),
     "Ensemble of a layer": lambda: ensemble(wg.nn.Linear(3, 1, seed=0)),
     "Ensemble of a function of nothing": lambda: ensemble(lambda: X),

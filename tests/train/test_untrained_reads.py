@@ -1,6 +1,9 @@
 """Layers that a step was made with, computed with or saved after it has trained a copy."""
 
+import copy
 import gc
+import pickle
+from multiprocessing.reduction import ForkingPickler
 
 import numpy as np
 import pytest
@@ -69,6 +72,36 @@ def test_a_network_that_is_saved_after_training(tmp_path):
     step(X, Y)
     told(warned(lambda: wg.save(tmp_path / "net.safetensors", net)))
     assert not warned(lambda: wg.save(tmp_path / "net.safetensors", step.model))
+
+
+def _dumped_by_joblib(path, net):
+    pytest.importorskip("joblib").dump(net, path)
+
+
+@pytest.mark.parametrize("net", [None, layers], ids=["mlp", "sequential"])
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda path, net: path.write_bytes(pickle.dumps(net)),
+        lambda path, net: path.write_bytes(pickle._dumps({"net": net})),
+        _dumped_by_joblib,
+    ],
+    ids=["pickle", "pickle in Python", "joblib"],
+)
+def test_a_network_that_is_pickled_after_training(net, write, tmp_path):
+    net, step = made(net and net())
+    path = tmp_path / "net.pickle"
+    assert not warned(lambda: write(path, net))
+    step.run(X, Y, epochs=2, batch_size=8)
+    assert "is read here, after training" in told(warned(lambda: [write(path, net)] * 2))
+    assert not warned(lambda: [write(path, x) for x in (step.model, wg.tree.copy(net))])
+
+
+def test_a_network_that_is_pickled_after_a_search():
+    net = layers()
+    found = search(net).tree
+    assert "that a search began with" in told(warned(lambda: pickle.dumps(net)))
+    assert not warned(lambda: pickle.dumps(found))
 
 
 def test_a_compiled_function_that_has_known_the_network_before_training():
@@ -181,6 +214,20 @@ def test_what_was_trained_and_what_was_copied():
     before = wg.tree.copy(net)
     step(X, Y)
     assert not warned(lambda: [step.model(X), step.bind(lambda m, x: m(x))(X), before(X)])
+
+
+def test_copies_that_steps_are_made_with():
+    """As in a cross-validation, here or in other processes."""
+    net, step = made(layers())
+    step.run(X, Y, epochs=2, batch_size=8)
+
+    def folds():
+        for same in (copy.deepcopy(net), copy.copy(net), pickle.loads(ForkingPickler.dumps(net))):
+            each = wg.TrainStep(loss, wg.tree.copy(same), wg.optim.SGD(0.1))
+            each.run(X, Y, epochs=1, batch_size=8)
+            each.model(X)
+
+    assert not warned(folds)
 
 
 def test_a_step_that_has_trained_nothing():

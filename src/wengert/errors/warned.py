@@ -45,8 +45,8 @@ class AlikeWarning(WengertWarning):
 
 class CaptureWarning(WengertWarning):
     """What a function reads from outside its arguments is too much to be compared in every call, or
-    changes without changing the program, which is recorded again each time; or it is a table or
-    tensor of another library, pandas or torch, whose numbers are not compared at all.
+    changes without changing the program, which is recorded again each time; or it is a tensor of
+    torch, or a table with objects, whose numbers are not compared at all.
     """
 
 

@@ -39,7 +39,8 @@ from wengert.interpret.mistakes.rows_of_probabilities import note_rows_of_probab
 _CONVERT = "Integers are class indices, floats are probabilities: convert or reshape the targets."
 _CONVERT_LABELS = (
     "Class indices are integers: convert them, y.astype(int). Labels of which one is missing, in a "
-    "column of a frame, are read as floats, with NaN in its place: leave its row out before."
+    "column of a frame, are read as floats, with NaN in its place: leave its row out before, "
+    "frame.dropna()."
 )
 
 

@@ -21,7 +21,7 @@ from wengert.core.types import ArrayType
 from wengert.errors import DTypeError, ShapeError, TraceError
 from wengert.interpret.mistakes.mixed_rows import note_mixed_rows, note_rows_from_outside
 from wengert.ops.indexing.batched_index import gather_of_each, scatter_of_each
-from wengert.ops.indexing.getitem import MASKED
+from wengert.ops.indexing.getitem import FLOAT_INDEX, MASKED
 
 # One integer array per indexed axis, broadcast together; negative indices count from the end.
 
@@ -44,7 +44,7 @@ def _require_integers(name: str, *indices: Any) -> None:
                 + (
                     "Choose with wg.where(mask, x, 0) instead of a mask."
                     if index.dtype == np.bool_
-                    else "Convert it with astype."
+                    else f"{FLOAT_INDEX}."
                 )
             )
 

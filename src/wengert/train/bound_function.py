@@ -19,7 +19,7 @@ from wengert.core.graph import Graph
 from wengert.core.table import op
 from wengert.core.trees.row_labels import RowOrderLooks
 from wengert.core.words.warn import warn_user
-from wengert.errors import SummedRowsWarning
+from wengert.errors import DTypeError, ShapeError, SummedRowsWarning
 from wengert.functions.batch_statistics import noting_batch_statistics, noting_kept_statistics
 from wengert.functions.dropout import noting_dropout
 from wengert.interpret.mistakes.called_again import in_bound_function
@@ -56,6 +56,7 @@ from wengert.train.recorded.rows.summed_rows import SummedRows, sums_over_rows
 from wengert.train.recorded.step_plan import StepPlan
 from wengert.train.recorded.step_results import with_sizes
 from wengert.train.runs.data import Data
+from wengert.train.runs.frames import note_missing
 from wengert.train.uncopied import Uncopied
 
 PLAIN = "Call the function itself that was bound, with the model as an argument."
@@ -326,11 +327,15 @@ class BoundFunction(Uncopied):
         if not self._has_looked:
             self._has_looked = True
             look_at_first_batch(by, names, args, self._cast)
-        if not self._compiled or is_eager():
-            self.open_shapes = None
-            with eager():
-                return self._programs.of(args)(*own, *args)
-        result, executable = self._programs.call(own, args)
+        try:
+            if not self._compiled or is_eager():
+                self.open_shapes = None
+                with eager():
+                    return self._programs.of(args)(*own, *args)
+            result, executable = self._programs.call(own, args)
+        except (IndexError, ShapeError, DTypeError) as error:
+            note_missing(error, names, given)
+            raise
         if executable not in self._looked_at:
             self._looked_at.add(executable)
             self._look_once(executable.graph, executable.sizes)

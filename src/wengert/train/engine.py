@@ -13,9 +13,11 @@ from wengert.api.compiling.eager import is_eager
 from wengert.api.single_outputs import warn_of_single_outputs
 from wengert.core import tree
 from wengert.core.dtypes import float64, int64
+from wengert.errors import DTypeError, ShapeError
 from wengert.ops.random import key
 from wengert.optim.model_forms import ModelForm
 from wengert.optim.optimizer import Updates
+from wengert.optim.quasi_newton.search_result import warn_of_unread_results
 from wengert.runtime.executable import Executable
 from wengert.runtime.nonfinite_policies import IGNORE, RAISE, SKIP
 from wengert.runtime.outside.live import is_live
@@ -52,6 +54,7 @@ from wengert.train.recorded.step_arrays import (
 from wengert.train.recorded.step_function import StepFunction
 from wengert.train.recorded.step_plan import StepPlan
 from wengert.train.runs.data import Data
+from wengert.train.runs.frames import note_missing
 from wengert.train.runs.progress import Begun, Progress
 from wengert.train.segments import live_zeros
 from wengert.train.shown.shown_trees import ShownTrees
@@ -310,10 +313,12 @@ class Engine:
 
     def look(self) -> None:
         """Compare what the loss captured, what was shown and what was given with what is there
-        now; raises where a captured array was changed.
+        now, and tell of weights that a search found and nobody took; raises where a captured
+        array was changed.
         """
         self.shown.look()
         self.given.look()
+        warn_of_unread_results("TrainStep", self.plan.storage.leaves)
         for programs in self.programs.values():
             programs.look()
         if self.ranked is not None:
@@ -391,16 +396,21 @@ class Engine:
         self, row: Row, batch: Sequence[Any], updating: bool
     ) -> tuple[StepResults, bool]:
         """The results, and whether the call was skipped."""
-        batch, before = self.kinds.prepared(batch), self.calls
+        given, before = batch, self.calls
+        batch = self.kinds.prepared(batch)
         self.require_apart(batch)
         own = OwnArguments(self.live, self.early, self.fixed, row)
         programs = self.programs[updating]
-        if not self.compiled or is_eager():
-            always = self.nonfinite == IGNORE
-            results = run_eagerly(programs.function, own, batch, always, self.commit_eagerly)
-        else:
-            results, executable = programs.call(own, batch)
-            self.look_once(executable, arguments=(*own, *batch))
+        try:
+            if not self.compiled or is_eager():
+                always = self.nonfinite == IGNORE
+                results = run_eagerly(programs.function, own, batch, always, self.commit_eagerly)
+            else:
+                results, executable = programs.call(own, batch)
+                self.look_once(executable, arguments=(*own, *batch))
+        except (IndexError, ShapeError, DTypeError) as error:
+            note_missing(error, self.names(len(given)), given)
+            raise
         skipped = self.calls == before  # nothing was committed
         if skipped:
             self._leave_out(own, batch, updating)

@@ -67,7 +67,7 @@ from wengert.train.uncopied import Uncopied
 
 
 @worded_methods("__init__", "run", "epochs", "evaluate", "bind", "load_state_dict", "save", "load")
-class TrainStep(StepViews, Explained, Uncopied):
+class TrainStep(StepViews, Uncopied, Explained):
     """One call `step(*batch)` computes the loss and its gradient and updates the model.
 
     `loss(model, *batch)` returns a scalar, with `has_aux` (scalar, aux). With `state=`, arrays that

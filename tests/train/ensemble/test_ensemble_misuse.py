@@ -317,3 +317,21 @@ def test_a_list_of_a_network_for_each_member_is_named_where_the_loss_fails():
             call(models, np.eye(2))
         (note,) = (each for each in found.value.__notes__ if "as many as there are members" in each)
         assert "wg.train.each(wg.tree.map(lambda *x: np.stack(x), *target))" in note
+
+
+def test_a_member_that_is_set():
+    made = ensemble()
+    before = prints(made)
+    with pytest.raises(TypeError, match=r"Set its weights, ensemble.members\[0\].model = model"):
+        made.members[0] = init(5)
+    with pytest.raises(TypeError, match=r"members\[1\].load_state_dict\(step.state_dict\(\)\)"):
+        made.members[1] = made.members[0]
+    with pytest.raises(TypeError, match=r"call ensemble.keep\(indices\)"):
+        del made.members[0]
+    assert prints(made) == before
+    made.members[0].model = init(5)
+    made.members[1].load_state_dict(made.members[0].state_dict())
+    made.keep([1, 0])
+    assert isinstance(made.members, tuple)
+    assert len(made.members[:1]) == 1
+    assert made.last is None

@@ -14,6 +14,7 @@ from wengert.api.compiling.frozen_values import Outside
 from wengert.api.compiling.held import held
 from wengert.api.trace import Dims, trace_with_sizes
 from wengert.core.tensor import Tensor
+from wengert.core.words.articles import a_kind
 from wengert.core.words.source import Line
 from wengert.core.words.updated_pairs import note_updated_pair
 from wengert.core.words.warn import warn_user
@@ -22,9 +23,11 @@ from wengert.interpret.randomness import moved, positions
 from wengert.interpret.trace import noting_constants
 from wengert.runtime.caching.cache_key import Unkeyed, graph_parts
 from wengert.runtime.outside.capture_walk import CaptureWalk
+from wengert.runtime.outside.captured_tables import captured_table
 from wengert.runtime.outside.captures import Captures
 from wengert.runtime.outside.code_lines import draws_anew, line_of_randomness
 from wengert.runtime.outside.live import is_live, is_rewritten, recording_program
+from wengert.runtime.outside.reads import reads_of
 from wengert.runtime.outside.watch import Captured, Watch, owner_of
 
 Array: TypeAlias = np.ndarray[Any, Any]
@@ -82,8 +85,7 @@ def watched_trace(
     if used is None and draws_anew(captures) and _differs_again(graph, record):
         used = "a generator that has no seed or is made inside the function"
     _warn_of_randomness(by, used, captures)
-    _warn_of_tables(by, captures)
-    arrays = _captured(captures, constants, by, roots)
+    arrays = _captured(captures, constants, by, roots) + _captured_tables(by, captures)
     constants.clear()  # what only the recording has used is gone now
     if used:
         places = captures.settled()
@@ -141,10 +143,24 @@ def _differs_again(graph: Graph, record: Callable[[], Graph]) -> bool:
     return any(_differ(graph, record()) for _ in range(_MORE_RECORDINGS))
 
 
-def _warn_of_tables(by: str, captures: Captures) -> None:
-    """Its numbers go through the hands of another library, which gives others after each change."""
+def _captured_tables(by: str, captures: Captures) -> list[Captured]:
+    """The tables that the program may depend on. Warns of one that cannot be compared, and of
+    tensors: their numbers go through the hands of another library, which gives others after each
+    change.
+    """
+    tables: list[Captured] = []
+    unwatched: list[str] = []
+    named: set[str] = set()
+    if captures.tables:
+        named = {name for code in captures.codes for name in reads_of(code).attributes}
+    for label, x in {id(x): (label, x) for label, x in reversed(captures.tables)}.values():
+        table = captured_table(x, label, by, named)
+        if table is None:
+            unwatched.append(f"{label!r}, {a_kind(x)}")
+        else:
+            tables.append(table)
     for labels, what, repair in (
-        (captures.tables, "table", "its arrays as arguments: table[column].to_numpy()"),
+        (unwatched, "table", "its arrays as arguments: table[column].to_numpy()"),
         (captures.torch, "tensor", "it as an argument, an array of NumPy: t.detach().numpy()"),
     ):
         if not labels:
@@ -157,6 +173,7 @@ def _warn_of_tables(by: str, captures: Captures) -> None:
             CaptureWarning,
             line,
         )
+    return tables
 
 
 def _differ(graph: Graph, again: Graph) -> bool:

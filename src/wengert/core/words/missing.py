@@ -6,15 +6,17 @@ import sys
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dis import opmap
 from types import FrameType, ModuleType
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, SupportsIndex
 
 import numpy as np
 
 from wengert.core.table import FUNCTIONS, UFUNCS
 from wengert.core.words.elsewhere import REPAIRS as OF_TENSORS
 from wengert.core.words.nearest import misspelt
+from wengert.core.words.pickled import note_pickled
 from wengert.core.words.repairs import REPAIRS
 from wengert.core.words.repairs_of_objects import OF_LAYERS
+from wengert.core.words.watched_arrays import watched_arrays
 from wengert.errors import MissingAttribute
 
 _PACKAGE = "wengert"
@@ -60,6 +62,11 @@ class Explained:
                 if name not in _annotated(kind) and name not in getattr(kind, "__slots__", ()):
                     self.__getattr__(name)
             super().__setattr__(name, value)
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> str | tuple[Any, ...]:
+        if watched_arrays:
+            note_pickled(self)
+        return super().__reduce_ex__(protocol)
 
 
 def _annotated(kind: type) -> set[str]:

@@ -178,6 +178,10 @@ def place(x: Any, /, shape: Shape, start: Shape, step: Shape) -> None:
 
 # Keys.
 
+FLOAT_INDEX = (
+    "Convert it with astype. A column of which some are missing is read as floats: leave their "
+    "rows out before, frame.dropna(), or give them a number of their own, column.fillna(n)"
+)
 MASKED = (
     "How many elements a mask chooses follows from that number: wg.where(mask, x, 0) in the place "
     "of x[mask], with -np.inf for 0 where a max, a softmax or a logsumexp follows, would leave it "
@@ -288,7 +292,7 @@ def _array(part: Any) -> Any:
                 "instead; a mean is a sum of that / wg.sum(mask)."
             )
         if part.dtype.kind not in "iu":
-            _refuse_kind(f"an index of dtype {part.dtype}", is_text=part.dtype.kind in "OSTU")
+            _refuse_dtype(part.dtype)
         return part
     if isinstance(part, np.generic | list | tuple):
         if isinstance(part, list | tuple) and holds_tensor(part):
@@ -325,7 +329,7 @@ def _entry(x: Any, axis: int, part: Any) -> list[KeyEntry]:
         taken = span(size, part)
         return [KeyEntry(taken[1], taken, sides=sides(size, part))]
     if isinstance(part, np.ndarray) and part.dtype.kind not in "iu":
-        _refuse_kind(f"an index of dtype {part.dtype}", is_text=part.dtype.kind in "OSTU")
+        _refuse_dtype(part.dtype)
     if isinstance(part, Tensor) or (isinstance(part, np.ndarray) and part.ndim):
         return [KeyEntry(size, (0, size, 1), part, advanced=True)]
     return [KeyEntry(None, (position(size, axis, part), 1, 1), advanced=True)]
@@ -352,9 +356,14 @@ def _refuse(given: str, needed: str, repair: str) -> NoReturn:
     raise IndexError(f"getitem: {given}; {needed}. {repair}.")
 
 
-def _refuse_kind(given: str, is_text: bool = False) -> NoReturn:
+def _refuse_dtype(dtype: Any) -> NoReturn:
+    repair = FLOAT_INDEX if dtype.kind == "f" else "Convert it"
+    _refuse_kind(f"an index of dtype {dtype}", is_text=dtype.kind in "OSTU", repair=repair)
+
+
+def _refuse_kind(given: str, is_text: bool = False, repair: str = "Convert it") -> NoReturn:
     _refuse(
         f"{given} was given",
         "an index is an integer, a slice, Ellipsis, None, or an array of integers or bools",
-        f"{OF_FRAMES}; or number them, x[:, 0]" if is_text else "Convert it",
+        f"{OF_FRAMES}; or number them, x[:, 0]" if is_text else repair,
     )

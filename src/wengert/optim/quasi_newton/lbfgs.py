@@ -5,8 +5,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -15,8 +14,6 @@ from wengert.core.tree import with_numpy
 from wengert.core.trees.row_labels import RowOrderLooks
 from wengert.core.words.arguments import worded_methods
 from wengert.core.words.attributes import no_attribute
-from wengert.core.words.missing import Explained
-from wengert.core.words.repairs_of_objects import OF_SEARCHES
 from wengert.core.words.unused_results import warn_if_dropped
 from wengert.core.words.warn import warn_user
 from wengert.core.words.watched_arrays import watched_arrays
@@ -36,6 +33,7 @@ from wengert.optim.quasi_newton.lbfgs_run import Iterate, LbfgsRun, LbfgsState, 
 from wengert.optim.quasi_newton.minimized_functions import MinimizedFunctions
 from wengert.optim.quasi_newton.read_after_search import begin_search, end_search
 from wengert.optim.quasi_newton.read_starts import searching_from
+from wengert.optim.quasi_newton.search_result import Result, note_search_from_step
 from wengert.optim.quasi_newton.searched_functions import (
     require_numbers,
     require_single_arguments,
@@ -69,22 +67,6 @@ _CHECKS: dict[str, settings.Check[Any]] = {
     "history_size": settings.count,
     "line_search_fn": settings.one_of(None, "strong_wolfe"),
 }
-
-
-@dataclass(frozen=True)
-class Result(Explained):
-    """What a search for a minimum came to."""
-
-    _repairs: ClassVar[Mapping[str, str]] = OF_SEARCHES
-    _nature: ClassVar[str] = "it is what a search came to"
-
-    tree: Any  # the weights
-    value: float  # there
-    grad_norm: float  # there; the root of the sum of squares
-    iterations: int
-    evaluations: int
-    converged: bool  # whether a tolerance was met
-    message: str  # why it ended
 
 
 @worded_methods("__init__", "minimize", "step")
@@ -202,6 +184,8 @@ class LBFGS:
         )
         if ending.best is not ending.start and not told:
             note_result(ending.best.x)
+        if ending.best is not ending.start:
+            note_search_from_step(result, list(problem.parameters.values()))
         return result
 
     def _ended_by_default(self, ending: RunEnding) -> bool:

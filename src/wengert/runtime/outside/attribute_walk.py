@@ -52,7 +52,7 @@ _TORCH = ("Tensor", "Module", "Distribution")
 # Special methods that no recorded computation calls, unless an object is made or shown in it.
 _MAKING = {"__init__", "__new__", "__post_init__", "__init_subclass__"}
 _SHOWING = {"__repr__", "__str__"}
-_KEEPING = {"__del__", "__getstate__", "__setstate__", "__reduce__"}
+_KEEPING = {"__del__", "__getstate__", "__setstate__", "__reduce__", "__reduce_ex__"}
 # What every member of an Enum holds.
 _OF_MEMBERS = {"_value_", "_name_", "__objclass__", "_sort_order_"}
 # Where Python's classes are that hold nothing but what the user has put there: SimpleNamespace,
@@ -272,7 +272,7 @@ class AttributeWalk(ContainerWalk):
             self.captures.torch.append(f"{label!r}, {a_kind(x)} of torch")
             return
         if _is_table(x):
-            self.captures.tables.append(f"{label!r}, {a_kind(x)}")
+            self.captures.tables.append((label, x))
             return
         if type(x).__module__ == "configparser":
             for name in _OF_CONFIGS:

@@ -28,8 +28,9 @@ class Captures:
     generators: list[Any] = field(default_factory=list)  # of random numbers
     iterators: list[tuple[str, Any]] = field(default_factory=list)  # what messages call them
     left_out: list[str] = field(default_factory=list)  # what has more in it than is compared
-    tables: list[str] = field(default_factory=list)  # data frames, whose numbers are not compared
-    torch: list[str] = field(default_factory=list)  # tensors of torch and what has some: the same
+    tables: list[tuple[str, Any]] = field(default_factory=list)  # data frames, and columns of them
+    torch: list[str] = field(default_factory=list)  # tensors of torch and what has some: their
+    # numbers are not compared
     codes: list[CodeType] = field(default_factory=list)  # of the user's functions
 
     def name_of(self, x: np.ndarray[Any, Any]) -> str:

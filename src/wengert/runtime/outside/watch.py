@@ -175,6 +175,8 @@ def is_unchanged(now: Any, before: Any) -> bool:
 class Captured:
     """An array that a program may depend on, and what was in it. The array is not kept alive."""
 
+    _what = "array"
+
     def __init__(self, x: Array, name: str, line: Line | None, by: str, certain: bool) -> None:
         self.name, self.line, self._by = name, line, by
         self.live = is_rewritten(x)
@@ -218,7 +220,7 @@ class Captured:
         return None if owner is None else weakref.ref(owner, call)
 
     def refuse(self) -> NoReturn:
-        name = f"array {self.name!r}" if self.name else "an array"
+        name = f"{self._what} {self.name!r}" if self.name else f"an {self._what}"
         line = "" if self.line is None else f" ({self.line})"
         raise TraceError(
             f"{self._by}: {name} was changed after the function that uses it was recorded; the "
@@ -260,6 +262,7 @@ class Watch:
         self.places, self.arrays = places, arrays
         self.calls = 1  # calls from the last look at the arrays to the next
         self._distrusted = False  # whether an array was once found changed
+        self._found_changed = False  # whether one was in the last look
         self._taken = 0.0  # seconds of the last look
         self._looked = time.perf_counter()  # when a look was due
         self.sampled = _first_samples(arrays)  # those of which words are compared in every call
@@ -272,6 +275,12 @@ class Watch:
     def holds(self) -> bool:
         """Whether all places have what they had."""
         return all(place.renew() for place in self.places)
+
+    def held_in_last_look(self) -> bool:
+        """Whether all places have what they had, and the arrays had it when they were last looked
+        at.
+        """
+        return not self._found_changed and self.holds()
 
     def broken(self) -> str | None:
         """What messages call a place, or an array, that has something else now."""
@@ -290,6 +299,7 @@ class Watch:
         self.arrays = [each for each in self.arrays if each.is_there]
         changed = [each for each in self.arrays if each.changed]
         self._taken = time.perf_counter() - begin
+        self._found_changed = bool(changed)
         if changed:  # somebody writes to it: from now on it is looked at in every call
             self._distrusted, self.calls = True, 1
         for each in changed:

@@ -44,6 +44,7 @@ from wengert.train.ensemble.runs.member_run import MemberRun, RunOptions
 from wengert.train.ensemble.runs.run_data import RunData
 from wengert.train.ensemble.scores import best_of, bootstrap_seeds, rows_of, seeds_of_members
 from wengert.train.ensemble.stacked_batches import warn_of_stacked, warn_of_stacked_state
+from wengert.train.ensemble.steps_of_members import StepsOfMembers, last_of
 from wengert.train.mistakes.originals import warn_of_members
 from wengert.train.option_checks import (
     RUN_OPTIONS,
@@ -69,7 +70,7 @@ OPTIONS = (*RUN_OPTIONS, "bootstrap")
     *("__init__", "run", "epochs", "evaluate", "bind", "best", "keep", "exchange", "replace"),
     *("load_state_dict", "save", "load", "fingerprint"),
 )
-class Ensemble(Explained, Uncopied):
+class Ensemble(Uncopied, Explained):
     """Many training steps of one program: `ensemble(*batch)` is a step of every member, in one
     native call, and returns their losses.
 
@@ -152,9 +153,9 @@ class Ensemble(Explained, Uncopied):
         self._numbers = itertools.count()  # of bound functions that draw random numbers
         self._one_state = not isinstance(state, Each)  # for all members, and not looked at yet
         self._may_be_alike = may_be_alike(given)
-        self._begin(tuple(steps))
+        self._begin(StepsOfMembers(steps))
 
-    def _begin(self, steps: tuple[TrainStep, ...]) -> None:
+    def _begin(self, steps: StepsOfMembers) -> None:
         """Go on with these members."""
         self._steps = steps
         self._engines = tuple(step._engine for step in steps)
@@ -267,18 +268,7 @@ class Ensemble(Explained, Uncopied):
         """Loss, norm of the gradients, learning rate and index of the last call, with an entry for
         each member.
         """
-        latest = [step.last for step in self.members]
-        known = [each for each in latest if each is not None]
-        if len(known) < len(latest):
-            return None
-        rates = [each.learning_rate for each in known]
-        return EnsembleLast(
-            np.array([each.loss for each in known]),
-            np.array([each.grad_norm for each in known]),
-            stacked(rates) if isinstance(rates[0], dict) else np.array(rates),
-            np.array([each.index for each in known]),
-            np.array([each.skipped for each in known]),
-        )
+        return last_of(self.members)
 
     # Runs.
 
@@ -443,7 +433,7 @@ class Ensemble(Explained, Uncopied):
     def keep(self, indices: Any) -> None:
         """Go on with these members alone, given by their numbers, in this order."""
         numbers = numbers_of_members("Ensemble.keep", indices, len(self))
-        steps = tuple(self._steps[i] for i in numbers)
+        steps = StepsOfMembers(self._steps[i] for i in numbers)
         self._engines[0].guard.change("Ensemble.keep", partial(self._begin, steps))
 
     def exchange(self, i: int, j: int) -> None:

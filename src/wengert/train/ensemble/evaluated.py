@@ -32,6 +32,7 @@ class EvaluatedData:
         first = engine.evaluated_data(by, names, one, size)
         self._whole = [engine.model_form.is_form_of(tree.with_numpy(x)) for x in one]
         self.rows, self.size, self._own = first.rows, first.size, tuple(own)
+        self._of_first = first
         self._arguments = [x if isinstance(x, Each) else tree.with_numpy(x) for x in arguments]
 
     def batches(self, order: None, drop_last: bool) -> Iterator[tuple[int, Any]]:
@@ -43,6 +44,10 @@ class EvaluatedData:
     def first(self, rows: int) -> Any:
         """A batch of the first rows, this many."""
         return self._cut(0, rows)
+
+    def note_missing(self, error: Exception) -> None:
+        """Add to what the function raises which columns have missing numbers."""
+        self._of_first.note_missing(error)
 
     def _cut(self, begin: int, end: int) -> tuple[Any, ...]:
         def of_all(x: Any) -> Any:

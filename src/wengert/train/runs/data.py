@@ -22,6 +22,7 @@ from wengert.runtime.refusals import require_plain
 from wengert.train.batch import has_numbers, leaf_names, require_no_list
 from wengert.train.runs.frames import (
     look_at_frames,
+    note_missing,
     repair_of_dtype,
     require_columns_of_numbers,
 )
@@ -96,6 +97,7 @@ class Data:
             require_plain(self._paths(), leaves, by)
             self.leaves = [np.asarray(x) for x in leaves]
             self.frames = ReadFrames(names, arguments, self.leaves)
+        self._given = tuple(arguments)  # frames and series as they are
         # Whether each is the same in all batches.
         self.whole = [x.ndim == 0 or is_live(x) for x in self.leaves]
         if model is not None and not all(type(x) is np.ndarray for x in arguments):
@@ -114,6 +116,10 @@ class Data:
                 for x, whole in pairs
             ),
         )
+
+    def note_missing(self, error: Exception) -> None:
+        """Add to what a function of these data raises which columns have missing numbers."""
+        note_missing(error, self._names, self._given)
 
     def _pass_weights_whole(self, model: ModelForm) -> None:
         """Let arguments that have the tree and the shapes of the model be no rows."""

@@ -11,7 +11,7 @@ import numpy as np
 
 from wengert.core import tree
 from wengert.core.dims import Shape
-from wengert.errors import ShapeError
+from wengert.errors import DTypeError, ShapeError
 from wengert.train.open_sizes import OpenShape
 from wengert.train.recorded.rows.rows_of_data import rows_of_data
 
@@ -40,6 +40,7 @@ class RowsOfData(Protocol):
 
     def batches(self, order: None, drop_last: bool) -> Iterator[tuple[int, Any]]: ...
     def first(self, rows: int) -> Any: ...
+    def note_missing(self, error: Exception) -> None: ...
 
 
 class NumberedFunction(Protocol):
@@ -63,8 +64,12 @@ def weighted_mean(
     # Of a result for another number of rows, or with Dims for it.
     shapes: Sequence[OpenShape] | None = None
     for number, (rows, batch) in enumerate(data.batches(None, drop_last=False)):
-        with rows_of_data(data.rows, cut=data.rows > rows):
-            returned = tree.arrays(bound.call_numbered(number, batch))
+        try:
+            with rows_of_data(data.rows, cut=data.rows > rows):
+                returned = tree.arrays(bound.call_numbered(number, batch))
+        except (IndexError, ShapeError, DTypeError) as error:
+            data.note_missing(error)
+            raise
         leaves, structure = tree.flatten(returned)
         if shapes is None:
             shapes = bound.open_shapes or _shapes_elsewhere(bound, data, leaves)

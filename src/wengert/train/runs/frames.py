@@ -31,9 +31,51 @@ def look_at_frames(by: str, names: Sequence[str], given: Sequence[Any]) -> None:
     warn_of_row_order(by, names, given)
 
 
+def note_missing(error: Exception, names: Sequence[str], given: Sequence[Any]) -> None:
+    """Add to what a loss raises of floats that are no indices and no labels, which columns of whole
+    numbers were read as floats, as some are missing.
+    """
+    if not any(words in str(error) for words in _OF_FLOATS):
+        return
+    for name, x, _ in foreign_arrays(names, given):
+        for column in columns_of(x) if is_table(x) else [x]:
+            missing = _missing_among_integers(column)
+            title = getattr(column, "name", None)
+            if missing:
+                which = f"{name!r}" if title is None else f"{name!r}, column {str(title)!r},"
+                error.add_note(
+                    f"Argument {which} has missing values ({missing} of {len(column)}), and so is "
+                    "read as floats, with NaN in their place. Leave their rows out before, in all "
+                    f"arguments alike, {_FILLING[type(x).__module__.startswith('polars')]}."
+                )
+
+
+_OF_FLOATS = "read as floats", "arrays used as indices"  # in our words, and in NumPy's
+_FILLING = {  # by whether it is one of polars
+    False: "frame.dropna(), or give them a number of their own, column.fillna(n)",
+    True: "frame.drop_nulls(), or give them a number of their own, column.fill_null(n)",
+}
+
+
+def _missing_among_integers(column: Any) -> int:
+    """How many are missing of a column that has whole numbers else."""
+    x = np.asarray(column)
+    missing = np.isnan(x) if x.dtype.kind == "f" else np.zeros(1, bool)
+    if not missing.any() or missing.all():
+        return 0
+    there = x[~missing]
+    return int(missing.sum()) if np.array_equal(there, np.floor(there)) else 0
+
+
+def _is_missing(x: Any) -> bool:
+    return x is None or type(x).__name__ == "NAType"  # of pandas
+
+
 def repair_of_dtype(name: str, x: Array) -> str:
     """How an array of another dtype becomes numbers."""
     kind = x.dtype.kind
+    if kind == "O" and 0 < sum(map(_is_missing, x.flat)) < x.size:
+        return "Some are missing: leave their rows out before, frame.dropna(), or fill them"
     if kind == "M":
         return "Make numbers of it, as in (x - x.min()) / np.timedelta64(1, 'D')"
     if kind in "US" or (kind == "O" and any(isinstance(each, str) for each in x.flat[:LOOKED_AT])):

@@ -51,7 +51,10 @@ class StepLoop:
 
     def is_current(self) -> bool:
         """Whether all that the loss reads from outside is as it was when it was recorded."""
-        return all(program.bound.executable.watch.holds() for program in self.call_loop.programs)
+        return all(
+            program.bound.executable.watch.held_in_last_look()
+            for program in self.call_loop.programs
+        )
 
 
 class NativeSteps:

@@ -13,7 +13,13 @@ import numpy as np
 
 from wengert.core.words.source import user_line
 from wengert.core.words.warn import warn_user
-from wengert.errors import AccumulationWarning, NonFiniteError, UnusedWarning
+from wengert.errors import (
+    AccumulationWarning,
+    DTypeError,
+    NonFiniteError,
+    ShapeError,
+    UnusedWarning,
+)
 from wengert.optim.schedules import Schedule
 from wengert.optim.schedules.held_rates import is_known_ahead
 from wengert.train.engine import Engine
@@ -261,6 +267,9 @@ class _Stretch:
                 self._look_at_gradients(place)
         except NonFiniteError as error:
             error.add_note(self._place(place, error.row))
+            raise
+        except (IndexError, ShapeError, DTypeError) as error:
+            self._run.data.note_missing(error)
             raise
 
     def _look_at_gradients(self, place: BatchPlace) -> None:

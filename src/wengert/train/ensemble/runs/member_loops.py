@@ -81,7 +81,7 @@ class MemberLoops:
 
     def is_current(self) -> bool:
         """Whether all that the loss reads from outside is as it was when it was recorded."""
-        return all(program.bound.executable.watch.holds() for program in self.programs)
+        return all(program.bound.executable.watch.held_in_last_look() for program in self.programs)
 
     def set(self, members: Array, **words: Any) -> None:
         """Write words of the controls of these members."""
