@@ -7,6 +7,7 @@ from __future__ import annotations
 from typing import Any
 
 from wengert.core import tree
+from wengert.core.process.ending import ending
 from wengert.errors import ShapeError
 
 
@@ -21,14 +22,20 @@ def require_known_classes(what: str, given: tree.Structure, known: tree.Structur
         )
 
 
+@ending.whole
 def _namesake(given: Any, known: Any) -> str | None:
-    """The name of the first class that two trees have at the same place, and that differs."""
-    a, b = given.type, known.type
-    if a is not b:
-        alike = a is not None and b is not None and _name(a) == _name(b)
-        return str(a.__name__) if alike else None
-    pairs = zip(given.children(), known.children(), strict=False)
-    return next((name for each in pairs if (name := _namesake(*each)) is not None), None)
+    """The name of two classes that trees have at the same place, where these are not one."""
+    if ending.near:
+        ending.pass_or_stay()
+    pending = [(given, known)]
+    while pending:
+        one, other = pending.pop()
+        a, b = one.type, other.type
+        if a is b:
+            pending += zip(one.children(), other.children(), strict=False)
+        elif a is not None and b is not None and _name(a) == _name(b):
+            return str(a.__name__)
+    return None
 
 
 def _name(kind: type) -> tuple[str, str]:
