@@ -4,7 +4,6 @@ call is a plain one or a program is recorded.
 
 from __future__ import annotations
 
-import functools
 import itertools
 import warnings
 from collections import deque
@@ -13,8 +12,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
-
-x = np.array([1.0, 2.0, 3.0])
+from compiler.ways_to_record import WAYS, told, x
 
 
 class Holder:
@@ -109,7 +107,7 @@ def _through_a_closure(halving):
     ],
     ids=["a method", "an object", "a function", "a gradient", "while_loop", "associative_scan"],
 )
-def test_what_a_body_changes_by_calls_is_told(run):
+def test_what_a_body_changes_by_calls_istold(run):
     halving = Halving()
     with pytest.warns(
         wg.errors.FrozenValueWarning, match=r"changed \w+\.h; .*\(test_state_of_bodies"
@@ -281,34 +279,10 @@ COUNTING = [
 ]
 
 
-def _step(loss):
-    return wg.TrainStep(loss, x.copy(), wg.optim.SGD(0.0))
-
-
-WAYS = {
-    "plain": lambda f: f(x),
-    "compile": lambda f: wg.compile(f)(x),
-    "grad": lambda f: wg.grad(lambda w: np.sum(f(w)))(x),
-    "compiled grad": lambda f: wg.compile(wg.grad(lambda w: np.sum(f(w))))(x),
-    "vmap": lambda f: wg.vmap(f)(x[None]),
-    "step": lambda f: _step(lambda w, y: np.sum(f(w)) * np.mean(y))(np.ones((2, 1))),
-    "bind": lambda f: _step(lambda w, y: np.sum(w) * np.mean(y)).bind(lambda w, y: f(w) * y)(x),
-    "minimize": lambda f: wg.optim.LBFGS().minimize(lambda w: np.sum((f(w) - 1.0) ** 2), x),
-}
-
-
-def _told(call):
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        call()
-    frozen = [w for w in caught if w.category is wg.errors.FrozenValueWarning]
-    return {str(w.message) for w in frozen}
-
-
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("function", COUNTING)
 def test_what_a_body_changes_is_told_wherever_it_is_recorded(function, way):
-    (text,) = _told(lambda: WAYS[way](function))
+    (text,) = told(lambda: WAYS[way](function))
     assert "the body changed" in text
     assert "(test_state_of_bodies.py:" in text
     assert ("pass it as xs" in text) == text.startswith("scan: ")
@@ -344,156 +318,6 @@ def test_a_tensor_that_a_body_leaves_in_what_the_function_makes():
 
     with pytest.raises(wg.errors.TraceError, match=r"left a Tensor in state\['h'\]"):
         wg.compile(f)(x)
-
-
-def noting_recordings(x):
-    seen, count = [], {"n": 0}
-
-    def body(u, _):
-        count["n"] += 1
-        seen.append(u)
-        print(end=str(count["n"])[:0])
-        return u + x, None
-
-    return wg.scan(body, 0.0 * x, length=4)[0]
-
-
-def remembering_numbers(x):
-    known = {}
-
-    def body(u, _):
-        if len(u) not in known:
-            known[len(u)] = 2.0
-        return u + x * known[len(u)], None
-
-    return wg.scan(body, 0.0 * x, length=4)[0]
-
-
-def remembering_tensors(x):
-    known = {}
-
-    def body(u, _):
-        if "h" not in known:
-            known["h"] = np.tanh(x)
-        return u + known["h"], None
-
-    return wg.scan(body, 0.0 * x, length=4)[0]
-
-
-def remembering_by_a_decorator(x):
-    @functools.cache
-    def rate(n):
-        return 1.0 / n
-
-    return wg.scan(lambda u, _: (u + x * rate(len(u)), None), 0.0 * x, length=4)[0]
-
-
-def filling_in_a_default(x):
-    holder = Holder()
-    holder.h = None
-
-    def body(u, _):
-        if holder.h is None:
-            holder.h = 0.5
-        return u + x * holder.h, None
-
-    return wg.scan(body, 0.0 * x, length=4)[0]
-
-
-def writing_before_it_reads(x):
-    parts, holder = {}, Holder()
-
-    def body(u, _):
-        parts["decayed"] = 0.5 * u
-        holder.h = len(u)
-        return parts["decayed"] + x / holder.h, None
-
-    return wg.scan(body, 0.0 * x, length=4)[0]
-
-
-def beginning_with_a_number(x):
-    count = [0]
-
-    def body(u, _):  # recorded twice: u takes the dtype and the shape of nothing else
-        count[0] += 1
-        return u + np.float32(1), None
-
-    return x * wg.scan(body, 0, length=4)[0]
-
-
-def taking_items_before_the_loop(x):
-    rates = iter([1.0, 2.0])
-    rate = next(rates)
-
-    def body(u, _):
-        return u + x * rate * sum(each for each in (1.0, 2.0)), None
-
-    return wg.scan(body, 0.0 * x, length=4)[0] * next(rates)
-
-
-def iterating_inside(x):
-    def body(u, _):
-        rates = iter([1.0, 2.0])
-        return u + x * next(rates) + x * next(rates), None
-
-    return wg.scan(body, 0.0 * x, length=4)[0]
-
-
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize(
-    "function",
-    [
-        noting_recordings,
-        remembering_numbers,
-        remembering_tensors,
-        remembering_by_a_decorator,
-        filling_in_a_default,
-        writing_before_it_reads,
-        beginning_with_a_number,
-        taking_items_before_the_loop,
-        iterating_inside,
-    ],
-)
-def test_a_body_that_is_the_same_in_each_step_is_left_alone(function, way):
-    assert not _told(lambda: WAYS[way](function))
-
-
-@pytest.mark.parametrize("compiled", [False, True])
-@pytest.mark.filterwarnings("ignore::wengert.errors.FrozenValueWarning")
-def test_looking_again_changes_nothing_that_is_drawn(compiled):
-    def draw(key, counts):
-        rng, left = wg.random.Generator(key), [2]
-
-        def body(u, _):  # where it counts, a second recording draws less
-            drawn = [rng.normal((3,), np.float64) for _ in range(left[0])]
-            if counts:
-                left[0] -= 1
-            return u + sum(drawn), None
-
-        last, _ = wg.scan(body, np.zeros(3), length=4)
-        return last, rng.normal((2,))
-
-    results = []
-    for counts in (False, True):
-        f = functools.partial(draw, counts=counts)
-        results.append((wg.compile(f) if compiled else f)(wg.random.key(3)))
-    for one, other in zip(*results, strict=True):
-        np.testing.assert_array_equal(one, other)
-
-
-def test_looking_again_leaves_the_program_as_it_was():
-    def f(x, counts):
-        seen = []
-
-        def body(u, _):
-            if counts:
-                seen.append(1)
-            return u + np.tanh(x) * 2.0, None
-
-        return wg.scan(body, 0.0 * x, length=4)[0]
-
-    texts = [str(wg.trace(lambda x, c=c: f(x, c), x)) for c in (False, True)]
-    assert texts[0] == texts[1]
 
 
 # Iterators.
@@ -552,8 +376,8 @@ def taking_from_a_global(x):
         taking_from_a_global,
     ],
 )
-def test_items_that_a_body_takes_are_told(function, way):
-    (text,) = _told(lambda: WAYS[way](function))
+def test_items_that_a_body_takes_aretold(function, way):
+    (text,) = told(lambda: WAYS[way](function))
     assert "the body took items from the iterator" in text
     assert ("pass it as xs" in text) == text.startswith("scan: ")
     assert "(test_state_of_bodies.py:" in text
