@@ -160,6 +160,7 @@ CASES: dict[str, Callable[[], Any]] = {
     ),
     "load: like, a step": lambda: wg.load(FILE, like=step_of({"w": line})),
     "TrainStep.load: the file of a model": lambda: into_a_step({"w": line}),
+    "TrainStep.load: the file of a model that is one array": lambda: into_a_step(line),
     "TrainStep.load: the file of a model with a function": lambda: into_a_step(
         {"w": line, "f": np.tanh}
     ),

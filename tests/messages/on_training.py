@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, make_dataclass
 from typing import Any
 
 import numpy as np
@@ -102,6 +102,11 @@ def with_wrong_code() -> Any:
     wrong = square_with(emit=lambda e, x: e.add(x, x), opaque="nobody has derived it")
     with planted(wrong, unary) as definition:
         return checked(lambda w, x: wg.sum(w * x + definition(x)), 3 * X[0])
+
+
+def defined() -> Any:
+    """A class of a model, as a cell of a notebook defines it each time that it is run."""
+    return make_dataclass("Net", ["w", "b"])
 
 
 def assigned(name: str, value: Any, **options: Any) -> None:
@@ -279,6 +284,9 @@ RUNNING: dict[str, Callable[[], Any]] = {
 
 SETTING: dict[str, Callable[[], Any]] = {
     "TrainStep.model: another tree": lambda: assigned("model", {"w": np.ones(3)}),
+    "TrainStep.model: a class that was defined anew": lambda: assigned(
+        "model", defined()(np.ones(3), Y[0]), model=defined()(np.ones(3), Y[0])
+    ),
     "TrainStep.model: another shape": lambda: assigned("model", {"w": np.ones(4), "b": Y[0]}),
     "TrainStep.model: tied parameters that differ": lambda: assigned(
         "model", {"a": np.ones(2), "b": np.zeros(2)}, model={"a": SHARED, "b": SHARED}

@@ -328,6 +328,18 @@ def test_files_of_models_and_of_steps_are_told_apart(tmp_path):
     assert step.fingerprint() == before
 
 
+def test_the_file_of_a_model_that_is_one_array(tmp_path):
+    step = wg.TrainStep(lambda w, x: wg.mean((x @ w) ** 2), np.ones(2), wg.optim.SGD(0.1))
+    wg.save(tmp_path / "weights", step.model)
+    repair = r"given a model; .*step\.model = wg\.load\(path, like=step\.model\)"
+    with pytest.raises(wg.errors.CheckpointError, match=repair):
+        step.load(tmp_path / "weights")
+    with pytest.raises(wg.errors.CheckpointError, match=repair):
+        step.load_state_dict(step.model)
+    step.save(tmp_path / "whole")
+    step.load(tmp_path / "whole")
+
+
 def test_a_model_with_a_function_is_no_state(tmp_path):
     model = wg.nn.Sequential(wg.nn.Linear(2, 2), "relu")
     step = wg.TrainStep(lambda m, x: wg.mean(m(x)), model, wg.optim.SGD(0.1))

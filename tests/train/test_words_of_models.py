@@ -1,11 +1,21 @@
 """What is said of models without arrays, states behind the loss, rows in lists, and frames."""
 
+import dataclasses
+from typing import Any
+
 import numpy as np
 import pytest
 
 import wengert as wg
 from train.warned_steps import X, Y, warned
-from wengert.errors import MissingGradient, NonFiniteError, OptimError, StackedWarning, TraceError
+from wengert.errors import (
+    MissingGradient,
+    NonFiniteError,
+    OptimError,
+    ShapeError,
+    StackedWarning,
+    TraceError,
+)
 
 SGD = wg.optim.SGD(0.1)
 
@@ -99,3 +109,37 @@ def test_a_missing_value_of_a_frame_is_told_by_its_column():
     array = frame.to_numpy(float, na_value=np.nan)
     with pytest.raises(NonFiniteError, match=r"at index \(2, 2\); .*Correct the argument"):
         wg.TrainStep(loss, np.zeros(3), SGD)(array, Y)
+
+
+def _defined(scale):
+    """A class as a cell defines it that may be run again."""
+
+    @dataclasses.dataclass
+    class Net:
+        w: Any
+
+        def __call__(self, x):
+            return scale * x @ self.w
+
+    return Net
+
+
+def test_a_class_that_was_defined_anew_is_told_apart():
+    old, new = _defined(1.0), _defined(2.0)
+    for wrapped in (lambda net: net, lambda net: {"head": np.ones(1), "nets": [net]}):
+        step = wg.TrainStep(lambda m, x: wg.mean(x), wrapped(old(np.ones((2, 1)))), SGD)
+        with pytest.raises(ShapeError, match=r"the class Net is another one .* a new TrainStep"):
+            step.model = wrapped(new(np.zeros((2, 1))))
+        step.model = wrapped(old(np.zeros((2, 1))))
+        with pytest.raises(ShapeError, match=r"a tree of the form .* is needed"):
+            step.model = {"other": np.ones(2)}
+
+
+def test_a_state_of_a_class_that_was_defined_anew():
+    old, new = _defined(1.0), _defined(2.0)
+    step = wg.TrainStep(
+        lambda m, x, state: (wg.mean(m * x), state), np.ones(2), SGD, state=old(np.ones(2))
+    )
+    with pytest.raises(ShapeError, match=r"the state was assigned .* the class Net is another"):
+        step.state = new(np.zeros(2))
+    step.state = old(np.zeros(2))

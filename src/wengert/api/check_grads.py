@@ -10,9 +10,14 @@ import numpy as np
 from wengert.core import tree
 from wengert.core.types import Value
 from wengert.core.words.arguments import worded
+from wengert.errors import NotDifferentiable
 from wengert.interpret.derive import jvp_flat, vjp_flat
 
 Flat = Callable[..., Sequence[Value]]
+_OF_DERIVATIVE = (
+    "check_grads: that was in the derivative of order {}, which differentiates the backward rules "
+    "as well. Write wg.check_grads(f, args, order={}, modes={}) to check what comes before."
+)
 
 
 @worded
@@ -29,7 +34,8 @@ def check_grads(
 
     Everything is computed in float64, along random directions, up to the given order. `modes` are
     "fwd" (against the difference quotient) and "rev" (⟨g, Jv⟩ = ⟨Jᵀg, v⟩ with a random cotangent
-    g).
+    g). A `custom_vjp` function whose backward rule searches has the first order in reverse alone:
+    `check_grads(f, [x], order=1, modes=["rev"])`.
 
     >>> import wengert as wg
     >>> check_grads(lambda x: wg.sum(wg.sin(x)), [np.array([0.1, 0.2])])
@@ -96,7 +102,12 @@ def _check(
             return [g for g in gradients if g is not None]
 
         if derivative(*xs):
-            _check(derivative, xs, order - 1, modes, rtol, eps, rng, level + 1)
+            try:
+                _check(derivative, xs, order - 1, modes, rtol, eps, rng, level + 1)
+            except NotDifferentiable as error:
+                if not getattr(error, "__notes__", ()):
+                    error.add_note(_OF_DERIVATIVE.format(level + 1, level, list(modes)))
+                raise
 
 
 def _difference(function: Flat, xs: list[Any], vs: list[Any], eps: float) -> list[Any]:

@@ -225,8 +225,8 @@ class _CustomCall:
         raise NotDifferentiable(
             f"{self.op.name}: given a tangent; a custom_vjp function has a reverse rule only. "
             "Differentiate it with wg.grad or wg.vjp, and check it with modes=['rev'] of "
-            "wg.check_grads; for wg.hvp, write its forward rule without a call of the function "
-            "itself."
+            "wg.check_grads, and with order=1 where its backward rule has no derivative; for "
+            "wg.hvp, write its forward rule without a call of the function itself."
         )
 
 

@@ -264,7 +264,10 @@ def at_line(error: _E, line: Line | None) -> _E:
     """
     if line is None or not is_worded(error) or _PLACE.search(str(error)):
         return error
-    return type(error)(f"{error} ({line})")
+    placed = type(error)(f"{error} ({line})")
+    for note in getattr(error, "__notes__", ()):
+        placed.add_note(note)
+    return placed
 
 
 def is_worded(error: Exception) -> bool:

@@ -202,8 +202,9 @@ class TiedWarning(WengertWarning):
 
 class FrozenValueWarning(WengertWarning):
     """A function that is recorded changes something and computes with it: `self.t += 1` in a loss,
-    `count[0] += 1` of an array, `next(iterator)`. Or it writes a number to a model that is made for
-    the call, where it is lost. Or a loss computes a new state, and returns the old one.
+    `count[0] += 1` of an array, `next(iterator)`; or the body of a loop does. Or it writes a number
+    to a model that is made for the call, where it is lost. Or a loss computes a new state, and
+    returns the old one.
 
     It is recorded once, and the value of then is part of the program. Pass it as an argument, or
     carry it as state.

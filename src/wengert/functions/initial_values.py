@@ -11,7 +11,7 @@ from wengert.core import tree
 from wengert.core.bind import located
 from wengert.core.define import function
 from wengert.core.table import op
-from wengert.core.words.warn import warn_user
+from wengert.core.words.warn import no_warnings, warn_user
 from wengert.errors import LoopError, ShapeError, UnusedWarning
 from wengert.functions.statistics import as_float
 
@@ -142,13 +142,24 @@ def _slope(func: Any, y: Any, time: Any, args: tuple[Any, ...]) -> Any:
     except Exception as error:
         names = getattr(getattr(func, "__code__", None), "co_varnames", ())
         first = next((name for name in names if name != "self"), "")
-        if first in ("t", "time") or isinstance(error, IndexError | TypeError):
+        named = first in ("t", "time") or isinstance(error, IndexError | TypeError)
+        if named or _takes_time_first(func, y, time, args):
             error.add_note(
                 f"odeint: func was given y of shape {tuple(y.shape)}, and behind it the time, a "
                 "number; y is the first argument of func(y, t), as in SciPy's odeint. If it has "
                 "the time first, as for solve_ivp, pass lambda y, t, *args: func(t, y, *args)."
             )
         raise
+
+
+def _takes_time_first(func: Any, y: Any, time: Any, args: tuple[Any, ...]) -> bool:
+    """Whether func gives a slope for (t, y), after it has refused (y, t)."""
+    try:
+        with no_warnings():
+            slope = _one_array("func returns", func(time, y, *args))
+    except Exception:
+        return False
+    return tuple(slope.shape) == tuple(y.shape)
 
 
 def _one_array(what: str, x: Any) -> Any:

@@ -25,6 +25,7 @@ from wengert.optim.parameters import leaf_name, warn_of_floats
 from wengert.runtime.outside.watch import owner_of
 from wengert.runtime.refusals import require_plain
 from wengert.train.mistakes.given_trees import GivenArray, GivenObject, given_arrays, given_objects
+from wengert.train.mistakes.redefined_classes import require_known_classes
 from wengert.train.recorded.optimizer_groups import (
     Group,
     require_matching,
@@ -246,6 +247,7 @@ class Storage:
         """A function that copies the leaves of a tree of the model's form into the live arrays."""
         leaves, structure = tree.flatten(model)
         if not structure.alike(self.structure) or len(leaves) != len(self.places):
+            require_known_classes("model", structure, self.structure)
             own = {path for names in self.paths for path in names}
             repair = (  # as a file gives it that is read without its types
                 "Write step.model = wg.load(path, like=step.model) if it is from a file"
@@ -394,6 +396,8 @@ def state_assignment(
     """A function that copies a tree of the form of the carried state into its live arrays."""
     leaves, structure = tree.flatten(tree.arrays(state))
     if carried is None or not structure.alike(carried) or len(leaves) != len(arrays):
+        if carried is not None:
+            require_known_classes("state", structure, carried)
         raise ShapeError(
             f"TrainStep: the state was assigned {structure}; "
             f"{'this step carries none' if carried is None else f'its form is {carried}'}. Build "

@@ -5,24 +5,21 @@ the function was recorded.
 from __future__ import annotations
 
 import reprlib
-import warnings
 from array import array
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
-from itertools import count
-from operator import length_hint
-from types import GeneratorType
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from wengert.api.by_hand.graph import Graph
 from wengert.core.tensor import Tensor
+from wengert.core.values.iterators import position
 from wengert.core.words.articles import a_kind
-from wengert.core.words.warn import warn_user
+from wengert.core.words.warn import no_warnings, warn_user
 from wengert.errors import FrozenValueWarning, TraceError
 from wengert.runtime.caching.cache_key import graph_parts
 from wengert.runtime.outside.captures import Captures
@@ -69,12 +66,13 @@ class Outside:
 
     def __init__(self, captures: Captures) -> None:
         self._captures = captures
+        self.is_told = False  # whether the loop that changes it has said so
         self._sums = {
             key: checksum(x)
             for key, (_, x) in captures.arrays.items()
             if x.flags.writeable and not x.dtype.hasobject
         }
-        self._iterators = [(label, x, _position(x)) for label, x in captures.iterators]
+        self._iterators = [(label, x, position(x)) for label, x in captures.iterators]
 
     def require_no_tensors(self, by: str) -> None:
         """Refuse that recording left a Tensor where the function reads: it would be used once."""
@@ -107,7 +105,7 @@ class Outside:
         merely counts how often a function is recorded means no harm, and has the right count.
         """
         for label, iterator, then in self._iterators:
-            if _position(iterator) != then:
+            if position(iterator) != then:
                 place = next((p for p in self._captures.places if p.value is iterator), None)
                 self._say(by, f"took items from the iterator {label}", place, "each item")
                 return self._captures.settled()
@@ -140,6 +138,8 @@ class Outside:
                 return
 
     def _say(self, by: str, done: str, place: Place | None, what: str = "it") -> None:
+        if self.is_told:
+            return
         warn_user(
             f"{by}: recording the function {done}; it is recorded once, and every call has the "
             f"value of then. Pass {what} as an argument (a Python number costs no compile), or "
@@ -150,7 +150,8 @@ class Outside:
 
     def _depends(self, graph: Graph, record: Callable[[], Graph]) -> bool:
         try:
-            return graph_parts(record()) != graph_parts(graph)
+            with no_warnings():  # the first recording has warned
+                return graph_parts(record()) != graph_parts(graph)
         except TraceError:  # a Tensor that the first recording left in a list
             return True
         except Exception:  # it cannot be recorded twice, or not be compared
@@ -219,30 +220,3 @@ def _holds_tensor(x: Any, depth: int) -> bool:
         return False
     inside = x.values() if isinstance(x, dict) else x
     return any(_holds_tensor(each, depth - 1) for each in inside)
-
-
-def _position(x: Any) -> Any:
-    """Where an iterator stands, as far as Python tells."""
-    if isinstance(x, GeneratorType):
-        frame = x.gi_frame
-        held = {} if frame is None else frame.f_locals
-        return frame and frame.f_lasti, {name: id(value) for name, value in held.items()}
-    if isinstance(x, count):
-        return repr(x)
-    if hasattr(x, "__length_hint__"):
-        return length_hint(x)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return _mark(x.__reduce__()[1:])
-    except Exception:  # it does not say
-        return None
-
-
-def _mark(x: Any) -> Any:
-    """What stands for a part of an iterator: numbers by value, and others by what they are."""
-    if isinstance(x, tuple):
-        return tuple(map(_mark, x))
-    if isinstance(x, Iterator):
-        return _position(x)
-    return x if isinstance(x, int | None) else id(x)

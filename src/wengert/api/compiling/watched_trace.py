@@ -19,6 +19,7 @@ from wengert.core.words.source import Line
 from wengert.core.words.updated_pairs import note_updated_pair
 from wengert.core.words.warn import warn_user
 from wengert.errors import CaptureWarning, RandomnessWarning, TraceError
+from wengert.interpret.bodies.body_state import noting_told_bodies
 from wengert.interpret.randomness import moved, positions
 from wengert.interpret.trace import noting_constants
 from wengert.runtime.caching.cache_key import Unkeyed, graph_parts
@@ -65,7 +66,7 @@ def watched_trace(
             function, *args, dims=dims, by=by, numbers=numbers, yielding=yielding, passed=passed
         )[0]
 
-    with noting_constants() as constants, recording_program():
+    with noting_constants() as constants, recording_program(), noting_told_bodies() as told:
         try:
             graph = record()
         except TraceError as error:  # maybe of a Tensor that an attempt with other sizes has left
@@ -90,6 +91,7 @@ def watched_trace(
     if used:
         places = captures.settled()
     else:
+        outside.is_told = bool(told)
         places = outside.settled(by, graph, record, lambda: _walk(roots, args).captures)
     return graph, Watch(places, [each for each in arrays if each.is_there]), captures.left_out
 

@@ -9,6 +9,10 @@ from wengert.core.words.schedule_names import THEIR_SCHEDULES
 
 _A_DATACLASS = "Write a dataclass with layers and arrays as fields, and define its __call__"
 _KEYS = "Write wg.random.normal(key, shape), with key = wg.random.key(seed)"
+_DRAWN_LIKE = (
+    "Write rng.normal(x.shape, x.dtype) in a loss with a parameter rng, else "
+    "wg.random.normal(key, x.shape, x.dtype)"
+)
 _BATCHES = "Write step.run(x, y, batch_size=32), which makes batches of arrays"
 _BINARY = "Write wg.bce_with_logits(logits, targets)"
 _CLASSES = "Write wg.cross_entropy(logits, targets)"
@@ -141,6 +145,8 @@ REPAIRS: Mapping[str, Mapping[str, str]] = {
         "psi": "Write wg.digamma(x)",
         "rand": _KEYS.replace("normal", "uniform"),
         "randn": _KEYS,
+        "rand_like": _DRAWN_LIKE.replace("normal", "uniform"),
+        "randn_like": _DRAWN_LIKE,
         "remat": "Write wg.checkpoint(f)",
         "repeat_interleave": "Write wg.repeat(x, count, axis=axis)",
         "scaled_dot_product_attention": "Write wg.attention(q, k, v, mask, causal)",
@@ -293,6 +299,8 @@ REPAIRS: Mapping[str, Mapping[str, str]] = {
         "PRNGKey": "Write wg.random.key(seed)",
         "rand": _KEYS.replace("normal", "uniform"),
         "randn": _KEYS,
+        "rand_like": _DRAWN_LIKE.replace("normal", "uniform"),
+        "randn_like": _DRAWN_LIKE,
         **dict.fromkeys(
             ("manual_seed", "seed"), "Write key = wg.random.key(seed), and pass the key"
         ),

@@ -147,6 +147,8 @@ OF_GENERATORS: Mapping[str, str] = {
     "key": "Write rng.next_key(), which is another one in every call",
     "rand": "Write rng.uniform(shape)",
     "randn": "Write rng.normal(shape)",
+    "rand_like": "Write rng.uniform(x.shape, x.dtype)",
+    "randn_like": "Write rng.normal(x.shape, x.dtype)",
     "random": "Write rng.uniform(shape)",
     "seed": "Pass seed= to wg.TrainStep, or make it of another key",
     "shuffle": "Write x[rng.permutation(x.shape[0])]",

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any, TypeAlias
 from weakref import WeakKeyDictionary
 
 from wengert.core import tree
@@ -126,29 +127,24 @@ def close(
 
     names = [f"x{i}" for i in range(len(types))]
 
-    def record() -> tuple[Graph, list[Tensor]]:
+    def record(whole: bool) -> tuple[Graph, list[Tensor]]:
         return trace_flat(run, types, names, whole=whole, given=given)
 
     noted = _noting.value
     with _noting.said([]):  # bodies inside of this one are its own affair
-        graph, captured = record()
+        graph, captured = record(whole)
     if noted is not None:
-        noted.append(Recorded(graph, captured, record))
+        noted.append(partial(record, True))
     return graph, results[-1], captured
 
 
-class Recorded(NamedTuple):
-    """A body as it was recorded, the outer Tensors it uses, and what records it once more."""
-
-    graph: Graph
-    captured: Sequence[Tensor]
-    again: Callable[[], tuple[Graph, Sequence[Tensor]]]
+# What records a body once more, as a whole, so that nothing is left in programs around it: its
+# graph, and the outer Tensors that it uses.
+RecordAgain: TypeAlias = Callable[[], tuple[Graph, list[Tensor]]]
+_noting = Meanwhile[list[RecordAgain]]()  # where `close` notes what it has recorded
 
 
-_noting = Meanwhile[list[Recorded]]()  # where `close` notes what it has recorded
-
-
-def noted_bodies() -> AbstractContextManager[list[Recorded]]:
+def noted_bodies() -> AbstractContextManager[list[RecordAgain]]:
     """The bodies that are recorded meanwhile, but those inside of them."""
     return _noting.said([])
 

@@ -4,23 +4,34 @@ it calls.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator
 from dis import get_instructions
 from functools import lru_cache, partial
+from itertools import islice
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from wengert.core.tensor import Tensor
+from wengert.core.values.iterators import position
 from wengert.core.words.source import Line, is_foreign, is_users
 
 MOST_ITEMS = 64  # of a container that are compared
+MOST_KEPT = 4096  # of a container that is put back to what it was
 MOST_FUNCTIONS = 16  # that are looked into, for one body
 LOADS = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR_DEREF")
 NUMBERS = (int, float, complex, str, type(None), np.generic)
+_KEPT = (dict, list, deque, np.ndarray)
 _ASSIGNED = ("STORE_ATTR", "STORE_GLOBAL", "STORE_DEREF", "STORE_NAME")
 NOTHING: Any = type("Nothing", (), {"__repr__": lambda _: "nothing"})()
+
+
+class Standing(NamedTuple):
+    """Where an iterator stands."""
+
+    at: Any
 
 
 class Variable(NamedTuple):
@@ -134,35 +145,51 @@ def content(x: Any) -> dict[str, Any]:
         few = x.size <= MOST_ITEMS and not x.dtype.hasobject
         return {"": x.tobytes()} if few else {}
     if isinstance(x, dict):
-        return {f"[{key!r}]": value for key, value in list(x.items())[:MOST_ITEMS]}
-    if isinstance(x, list):
-        items = {f"[{i}]": value for i, value in enumerate(x[:MOST_ITEMS])}
+        return {f"[{key!r}]": _marked(each) for key, each in islice(x.items(), MOST_ITEMS)}
+    if isinstance(x, list | deque):
+        items = {f"[{i}]": _marked(each) for i, each in enumerate(islice(x, MOST_ITEMS))}
         return {f" (its length is {len(x)} now)": len(x), **items}
     if isinstance(x, (*NUMBERS, Tensor)):
         return {"": x}
     if isinstance(x, ModuleType) and is_foreign(getattr(x, "__file__", None) or "<"):
         return {f".{key}": each for key, each in vars(x).items() if isinstance(each, NUMBERS)}
-    return {f".{key}": each for key, each in vars(x).items()} if _is_users_object(x) else {}
+    if _is_users_object(x):
+        return {f".{key}": _marked(each) for key, each in vars(x).items()}
+    return {"": _marked(x)} if isinstance(x, Iterator) else {}
+
+
+def _marked(x: Any) -> Any:
+    """A value, or what stands for it: an iterator stays the same object when it moves."""
+    if type(x) is Tensor or _is_users_object(x) or not isinstance(x, Iterator):
+        return x
+    return Standing(position(x))
 
 
 def as_it_is(variable: Variable) -> Callable[[], None]:
     """What puts a variable, and what it holds, back to what it is now."""
     x = variable.read()
     holder: Any = vars(x) if _is_users_object(x) else x
-    kept: Any = holder.copy() if isinstance(holder, dict | list | np.ndarray) else None
+    few = isinstance(holder, _KEPT) and _count(holder) <= MOST_KEPT
+    kept: Any = holder.copy() if few else None
 
     def put_back() -> None:
         if variable.read() is not x:
             variable.write(x)
-        if isinstance(holder, dict):
+        if kept is None:
+            return
+        if isinstance(holder, dict | deque):
             holder.clear()
-            holder.update(kept)
+            (holder.extend if isinstance(holder, deque) else holder.update)(kept)
         elif isinstance(holder, list):
             holder[:] = kept
-        elif isinstance(holder, np.ndarray) and holder.flags.writeable:
+        elif holder.flags.writeable:
             np.copyto(holder, kept)
 
     return put_back
+
+
+def _count(x: Any) -> int:
+    return int(x.size) if isinstance(x, np.ndarray) else len(x)
 
 
 def line_of_assignment(known: list[Variable], key: str) -> Line | None:
@@ -173,6 +200,15 @@ def line_of_assignment(known: list[Variable], key: str) -> Line | None:
             number = each.positions.lineno if each.positions else None
             if each.opname in _ASSIGNED and each.argval == name and number is not None:
                 return Line(code.co_filename, number)
+    return None
+
+
+def line_of_reading(variable: Variable) -> Line | None:
+    """The first line that names a variable, of the code that does so first."""
+    for each in get_instructions(variable.of):
+        number = each.positions.lineno if each.positions else None
+        if each.opname in LOADS and each.argval == variable.name and number is not None:
+            return Line(variable.of.co_filename, number)
     return None
 
 

@@ -16,7 +16,12 @@ from wengert.core.words.source import user_line
 from wengert.core.words.warn import warn_user
 from wengert.errors import RandomnessWarning, ShapeError, TraceError
 from wengert.interpret.bodies.body import noted_bodies
-from wengert.interpret.bodies.body_state import BodyState
+from wengert.interpret.bodies.body_state import (
+    BodyState,
+    Repairs,
+    note_told,
+    noting_told_bodies,
+)
 from wengert.interpret.eagerness import is_eager
 from wengert.interpret.randomness import moved, positions, used_by
 
@@ -76,26 +81,30 @@ def settled(x: Value, returned: DType, others: Sequence[Any]) -> DType:
 
 
 def looked_after(
-    name: str, functions: Sequence[Callable[..., Any]], run: Callable[[], Returned], repair: str
+    name: str,
+    functions: Sequence[Callable[..., Any]],
+    run: Callable[[], Returned],
+    repairs: Repairs,
 ) -> Returned:
     """Run a loop. Its functions are recorded once: what NumPy draws in them, or what they keep
     outside, is the same in every step, and a warning says so.
     """
-    if recording_level() is not None or is_eager():
+    if is_eager():
         return run()
     before = [positions(used_by(function)) for function in functions]
     states = [BodyState(function) for function in functions]
-    with noted_bodies() as recorded:
+    with noted_bodies() as recorded, noting_told_bodies() as inside:
         result = run()
-    for state in states:
-        state.look(name, recorded[-len(functions) :])
-    for each in before:
-        used = moved(each)
-        if used is not None:
-            warn_user(
-                f"{name}: {used} was used in the body, which is recorded once; what it drew is the "
-                f"same in every step. {repair}.",
-                RandomnessWarning,
-            )
-            break
+    note_told(inside)
+    used = next(filter(None, map(moved, before)), None)
+    if not inside:  # what a loop inside of the body has told of is told
+        for state in states:
+            state.look(name, repairs, recorded[-len(functions) :], used is not None)
+    # Of a program that is recorded, whoever records it says so.
+    if used is not None and recording_level() is None:
+        warn_user(
+            f"{name}: {used} was used in the body, which is recorded once; what it drew is the "
+            f"same in every step. {repairs.randomness}.",
+            RandomnessWarning,
+        )
     return result

@@ -7,10 +7,12 @@ index as one more of its xs; loops in which nothing is drawn have none.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from wengert.core.bind import recording_level
+from wengert.core.process.meanwhile import Meanwhile
 from wengert.core.words.source import is_users
 from wengert.interpret.mistakes.widening import place_of
 
@@ -69,6 +71,8 @@ class Loop:
 
     def site(self, generator: Any, sites: int) -> int:
         """The site a generator goes on from: every run of the body begins with the same one."""
+        if _before.value is not None:
+            _before.value.setdefault(id(generator), (generator, generator.sites))
         if id(generator) not in self._begun:
             self._begun.add(id(generator))
             sites = self._starts.setdefault(id(generator), (generator, sites))[1]
@@ -87,6 +91,18 @@ class _Open(threading.local):
 
 
 _open = _Open()
+_before = Meanwhile[dict[int, tuple[Any, int]]]()  # sites of generators that draw in loops
+
+
+@contextmanager
+def sites_put_back() -> Iterator[None]:
+    """Let generators go on behind this as if they had not drawn inside of loops meanwhile."""
+    with _before.said({}) as drawn:
+        try:
+            yield
+        finally:
+            for generator, sites in drawn.values():
+                generator.sites = sites
 
 
 def open_loops() -> list[Loop]:

@@ -31,6 +31,7 @@ from wengert.interpret.bodies.body import (
     spread,
     zeros,
 )
+from wengert.interpret.bodies.body_state import Repairs
 from wengert.interpret.bodies.carry import (
     looked_after,
     require_carry,
@@ -221,12 +222,14 @@ def _front_scan(
     ys).
     """
     return looked_after(
-        "scan", (function,), lambda: _looped(function, init, xs, length, reverse), _REPAIR
+        "scan", (function,), lambda: _looped(function, init, xs, length, reverse), _REPAIRS
     )
 
 
-_REPAIR = (
-    "Draw from wg.random with a key among xs, or draw before the loop and pass the array as xs"
+_REPAIRS = Repairs(
+    "Draw from wg.random with a key among xs, or draw before the loop and pass the array as xs",
+    "Make it part of the carry, or pass it as xs",
+    "Make an array of the items and pass it as xs",
 )
 
 

@@ -31,6 +31,7 @@ from wengert.interpret.bodies.body import (
     with_captured,
     zeros,
 )
+from wengert.interpret.bodies.body_state import Repairs
 from wengert.interpret.bodies.carry import (
     looked_after,
     require_carry,
@@ -208,11 +209,15 @@ def _front_while_loop(
             )
     limit = _bound(max_steps)
     return looked_after(
-        "while_loop", (cond, body), lambda: _looped(cond, body, init, limit), _REPAIR
+        "while_loop", (cond, body), lambda: _looped(cond, body, init, limit), _REPAIRS
     )
 
 
-_REPAIR = "Draw from wg.random with a key in the carry, or draw before the loop"
+_REPAIRS = Repairs(
+    "Draw from wg.random with a key in the carry, or draw before the loop",
+    "Make it part of the carry",
+    "Make an array of the items, and carry a count that says which is next: items[i]",
+)
 
 
 def _bound(max_steps: Any) -> int | None:

@@ -177,10 +177,13 @@ class Checkpoint:
         return load
 
     def _require_no_model(self, given: Any) -> None:
-        """Refuse the model itself, or what a file of it holds: dictionaries of its fields."""
+        """Refuse the model itself, or what a file of it holds: dictionaries of its fields, or the
+        one array that it is.
+        """
         if isinstance(given, Mapping) and any(part in given for part in PARTS):
             return
-        if isinstance(given, list | tuple | Mapping) or is_dataclass(given):
+        nodes = isinstance(given, list | tuple | Mapping) or is_dataclass(given)
+        if nodes or tree.is_leaf(given):
             own = {path for paths in self._engine.plan.storage.paths for path in paths}
             if set(tree.paths(given)) == own:
                 raise model_given(BY)
