@@ -25,8 +25,8 @@ class SignDescent(wg.optim.Optimizer):
         return weights - s["lr"] * wg.sign(grad), state
 
 
-class OwnRate(wg.optim.SGD):
-    """One that names no setting, and decides by what it has."""
+class ScaledGradient(wg.optim.SGD):
+    """One whose rule reads a setting itself, beside the numbers that it is given."""
 
     def rule(self, weights, grad, state, s, path=None):
         return super().rule(weights, grad * self.weight_decay, state, s, path)
@@ -40,7 +40,7 @@ KINDS = {
     "EMA": lambda: wg.optim.EMA(wg.optim.SGD(0.5)),
     "Lookahead of EMA": lambda: wg.optim.Lookahead(wg.optim.EMA(wg.optim.Adam(0.5))),
     "own": lambda: SignDescent(0.5),
-    "in an object": lambda: wg.optim.RMSProp(0.5),
+    "RMSProp": lambda: wg.optim.RMSProp(0.5),
 }
 
 
@@ -102,7 +102,7 @@ def test_other_settings_that_are_passed_in():
 
 
 def test_a_setting_that_a_rule_of_the_users_reads_is_that_of_now():
-    optimizer = OwnRate(0.5, weight_decay=0.1)
+    optimizer = ScaledGradient(0.5, weight_decay=0.1)
     update = wg.compile(lambda w, g, state, s: optimizer.update(w, g, state, s)[0])
     state = optimizer.init(W)
     for decay in (0.1, 0.7):
