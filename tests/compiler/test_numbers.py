@@ -286,6 +286,30 @@ def test_whole_numbers_beyond_64_bits_are_pythons():
         )
 
 
+def test_a_length_is_told_to_go_to_the_largest():
+    def costs(w, x, length):
+        return wg.sum(wg.scan(lambda s, _: (s @ w, wg.sum(s**2)), x, length=length)[1])
+
+    def masked(w, x, length):
+        def body(s, t):
+            return s @ w, wg.where(t < length, wg.sum(s**2), 0.0)
+
+        return wg.sum(wg.scan(body, x, np.arange(5))[1])
+
+    w, x = np.array([[0.5, 1.0], [0.2, 0.1]]), np.ones((1, 2))
+    largest = r"go to the largest: scan over np\.arange\(largest\) with wg\.where\(t < number"
+    for needing in (costs, lambda w, x, n: wg.sum(wg.zeros(n) + w[0, 0])):
+        f = wg.compile(needing)
+        with pytest.warns(wg.errors.SizeWarning, match=rf"{largest}.*; if it has few values"):
+            f(w, x, 2)
+        with pytest.warns(wg.errors.ProgramsWarning, match=largest):
+            [f(w, x, n) for n in (3, 4)]
+    f = wg.compile(masked)
+    for n in (2, 3, 4, 5):  # nothing is told of what is written so
+        np.testing.assert_allclose(f(w, x, n), costs(w, x, n))
+    assert len(f.programs) == 1
+
+
 def test_a_loop_of_python_is_told_the_one_that_is_recorded():
     @wg.compile
     def root(a):
@@ -296,5 +320,5 @@ def test_a_loop_of_python_is_told_the_one_that_is_recorded():
 
     with pytest.warns(wg.errors.SizeWarning, match=r"wg\.cond or .*, loop with wg\.while_loop; if"):
         root(2.0)
-    with pytest.warns(wg.errors.ProgramsWarning, match=r"needed it .*, loop with wg\.while_loop"):
+    with pytest.warns(wg.errors.ProgramsWarning, match=r"needed it .*wg\.while_loop\. "):
         assert [root(float(a)) for a in range(3, 12)]

@@ -156,7 +156,27 @@ def test_what_is_outside():
 
     (text,) = warned(*(lambda v=v: call(v) for v in (0.1, 0.2, 0.3, 0.4)))
     assert "'rate', which it reads from outside, is 0.3 and was 0.2" in text
-    assert "Pass it as an argument" in text
+    assert "Pass it as an argument. (" in text
+
+
+def test_a_whole_number_outside_may_be_a_length():
+    held = {"length": 2, "times": [0]}
+
+    def costs(w, x):
+        return wg.sum(wg.scan(lambda s, _: (s @ w, wg.sum(s)), x, length=held["length"])[1])
+
+    def call(n):
+        held["length"] = n
+        step(np.ones((1, 2)))
+
+    step = wg.TrainStep(costs, np.eye(2), wg.optim.SGD(0.0))
+    (text,) = warned(*(lambda n=n: call(n) for n in (2, 3, 4, 5)))
+    assert "Pass it as an argument; where it is a length, a shape or a range, each value" in text
+    assert "too: scan over np.arange(largest) with wg.where(t < number, cost, 0.0). (" in text
+
+    f = wg.compile(lambda x: x * len(held["times"]))
+    (text,) = warned(*(lambda: (held["times"].append(0), f(np.ones(3))) for _ in range(4)))
+    assert "Pass it as an argument. (" in text
 
 
 def of_nodes(w, x, neighbours, y):

@@ -91,6 +91,9 @@ CASES: dict[str, Callable[[], Any]] = {
     "Adam: a model that can be called": lambda: o.Adam(Network(np.ones((2, 2)))),
     "Adam: parameters": lambda: wg.optim.Adam([np.ones(3)], 1e-3),  # type: ignore[arg-type]
     "Adam: a bad pair": lambda: o.Adam(0.1, betas=0.9),
+    "Adam: a rate of a compiled function": lambda: wg.compile(
+        lambda w, lr: o.Adam(lr).update(w, w, o.Adam().init(w))
+    )(line, np.array(0.1)),
     "Adam: a choice that is none": lambda: o.Adam(0.1, amsgrad=1),
     "clip_by_global_norm: a bad bound": lambda: o.clip_by_global_norm(line, 0.0),
     "clip_by_global_norm: a bad policy": lambda: o.clip_by_global_norm(line, 1.0, nonfinite="stop"),

@@ -26,13 +26,13 @@ from wengert.optim.arrays_in_turn import ArraysInTurn
 from wengert.optim.lifecycle import saving
 from wengert.optim.lifecycle.constructors import (
     GivenRate,
-    Rate,
     chosen_rate,
     one_rate,
     show_parameters,
 )
 from wengert.optim.lifecycle.given_optimizers import note_change
 from wengert.optim.lifecycle.member_optimizers import made_for_members
+from wengert.optim.lifecycle.noted_settings import NotedSettings
 from wengert.optim.lifecycle.updates_in_place import (
     ParameterState,
     graph_parameters,
@@ -70,7 +70,7 @@ class Updates:
 
 
 @worded_methods("step", "step_graph_node", "scalars", "init", "update")
-class Optimizer(Explained):
+class Optimizer(Explained, NotedSettings):
     """Base of all optimizers. A subclass says what it keeps (`initial`), which numbers an update
     needs (`numbers`), and how weights move (`rule`); all ways of use follow from these.
 
@@ -87,7 +87,6 @@ class Optimizer(Explained):
     _repairs = OF_OPTIMIZERS
     _nature = "an optimizer is a rule; a wg.TrainStep computes gradients and applies it"
 
-    rate_name = "lr"  # what the constructor calls the learning rate
     _made = False  # whether its constructor has ended: there are no other settings from then on
     _updates: Updates | None = None  # of the training step that this optimizer belongs to
     _in_turn: ArraysInTurn | None = None  # those that `step` has updated
@@ -181,16 +180,6 @@ class Optimizer(Explained):
         super().__setattr__(name, value)
         if self._made and not name.startswith("_"):
             note_change(self, name)
-
-    @property
-    def lr(self) -> Rate:
-        """The learning rate as it was given: a number, or a schedule."""
-        return self._rate
-
-    @lr.setter
-    def lr(self, value: Any) -> None:
-        name = type(self).__name__
-        self._rate = value if callable(value) else not_negative(name, self.rate_name, value)
 
     @property
     def learning_rate(self) -> float:

@@ -12,10 +12,18 @@ from typing import Any, Generic, Protocol, TypeVar, overload
 
 import numpy as np
 
+from wengert.core.dims import SizeNeeded
+from wengert.core.tensor import Tensor
 from wengert.errors import OptimError
+from wengert.runtime.outside.noted_reads import note_read, noting
 
 Value = TypeVar("Value")
 Check = Callable[[str, str, Any], Value]  # (class of the owner, name, value) → checked value
+_SET_OUTSIDE = (
+    "Make the optimizer outside, set its numbers there, and pass "
+    "wg.tree.arrays(optimizer.scalars(count)) into the function, and on as the fourth argument of "
+    "optimizer.update, or use a wg.TrainStep."
+)
 
 
 class Changeable(Protocol):
@@ -44,12 +52,20 @@ class Setting(Generic[Value]):
     def __get__(self, owner: object | None, kind: type) -> Setting[Value] | Value:
         if owner is None:
             return self
+        if noting:  # a function is being recorded
+            note_read(owner, self.name)
         value: Value = owner.__dict__[self.name]
         return value
 
     def __set__(self, owner: Changeable, value: Any) -> None:
         checked = self.check(type(owner).__name__, self.name, value)
         owner.change(self.name, checked, self.fixed)
+
+
+def settings_of(kind: type) -> list[str]:
+    """The names of the attributes of a class that are settings."""
+    found = {name: x for each in reversed(kind.__mro__) for name, x in vars(each).items()}
+    return [name for name, x in found.items() if isinstance(x, Setting)]
 
 
 def within(need: str, accepts: Callable[[float], bool]) -> Check[float]:
@@ -61,6 +77,11 @@ def within(need: str, accepts: Callable[[float], bool]) -> Check[float]:
             repair = "Choose a number of that range"
             if isinstance(value, tuple) and len(value) > 1:
                 repair = f"For members of a wg.Ensemble write a list, {name}={list(value)}"
+            if isinstance(value, Tensor):
+                raise OptimError(
+                    f"{owner}: {name} was given as a number that is known at call time only; it "
+                    f"must be {need}. {_SET_OUTSIDE}"
+                )
             raise OptimError(f"{owner}: {name}={value!r} was given; it must be {need}. {repair}.")
         return number
 
@@ -111,6 +132,9 @@ def _plain_number(value: Any) -> float | None:
         return float(value)
     except OverflowError:  # an int beyond the floats
         return None
+    except SizeNeeded as needed:  # an argument of a function that is recorded
+        needed.repair = _SET_OUTSIDE
+        raise
 
 
 def check_fields(owner: Any, **by_name: Check[Any]) -> None:

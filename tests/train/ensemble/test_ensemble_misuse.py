@@ -282,6 +282,9 @@ def test_a_stack_of_states_without_each_is_told():
         made(X)  # once
         with_state(smoothed, wg.train.each(np.arange(3.0)))(X)
         with_state(smoothed, np.array(0.0))(X)
+        whole = with_state(smoothed, wg.train.each(np.stack([np.arange(3.0)] * 3)))
+        whole(X)  # all of it is meant for each
+        assert [np.shape(member.state) for member in whole.members] == [(3,)] * 3
         with_state(centered, np.zeros(3))(X)  # as many features as members
 
 

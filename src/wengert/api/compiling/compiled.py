@@ -16,6 +16,7 @@ from wengert.api.compiling.compile_options import (
     positions_of,
     require_sizes,
 )
+from wengert.api.compiling.differences import without_number
 from wengert.api.compiling.eager import EagerCall, is_eager, is_inside
 from wengert.api.compiling.known_programs import KnownPrograms
 from wengert.api.compiling.met import Met
@@ -89,7 +90,9 @@ class Compiled:
         self._passed, self._static_in, self._by = passed, static_in, by
         self._signature: inspect.Signature | None = None
         self._places: dict[int, tuple[int, ...]] = {}  # of static arguments, by how many there are
-        self._fixed: set[int] = set()  # arguments whose numbers Python needs while recording
+        # Arguments whose numbers Python needs while recording, and what to do about that, where
+        # those who need them know it.
+        self._fixed: dict[int, str] = {}
         self._differentiates = False  # by an argument, which a derivative is taken at on purpose
         self.programs = KnownPrograms()
 
@@ -232,31 +235,30 @@ class Compiled:
             try:
                 return self._find_marked(args, numbers, opened)
             except SizeNeeded as needed:
-                self._fix(needed, len(args))
+                self._fix(needed, given)
 
-    def _fix(self, needed: SizeNeeded, count: int) -> None:
+    def _fix(self, needed: SizeNeeded, given: Sequence[Any]) -> None:
         """Python needs the numbers of some arguments: let them be part of the program."""
         wanted = list(filter(None, map(argument_of_key, sorted(needed.names))))
-        names = argument_names(self._function, count)
-        self._fixed |= {names.index(name) for name in wanted}
+        names = argument_names(self._function, len(given))
+        whole = all(type(given[names.index(name)]) is int for name in wanted)
+        self._fixed |= {names.index(name): needed.repair for name in wanted}
         warn_user(
             f"compile: Python needed the value of {', '.join(wanted)} while the function was "
             "recorded (a branch, a shape, length=, range, a key of a dict, a text, a whole number "
             "beyond 64 bits); it is part of the program, and each other value compiles another "
-            f"one. {self._meant(wanted)} ({needed.line})",
+            f"one. {needed.repair or self._meant(wanted, whole)} ({needed.line})",
             SizeWarning,
             needed.line,
         )
 
-    def _meant(self, wanted: Sequence[str]) -> str:
+    def _meant(self, wanted: Sequence[str], whole: bool) -> str:
         """What to write where Python needs the value of arguments."""
-        traced = (
-            "Choose with wg.where, wg.cond or wg.asarray(table)[number], loop with wg.while_loop"
-        )
+        traced = without_number(whole)
         if self._static_in:
             names = f'"{wanted[0]}"' if len(wanted) == 1 else str(tuple(wanted)).replace("'", '"')
             meant = f"{self._static_in}(f, static={names})"
-            return f"{traced}; if it is meant, as a length is, write {meant}."
+            return f"{traced}; if it has few values, write {meant}."
         return f"{traced}, unless it has few values."
 
     def _find_marked(
@@ -284,7 +286,7 @@ class Compiled:
             if self.programs.add(kind, executable):
                 count = structure.spec.num_children
                 names = argument_names(self._function, count)
-                self._met.note(executable, names, opened.dims, self._static_in)
+                self._met.note(executable, names, opened.dims, self._static_in, self._fixed)
                 if self._asked_for and own:
                     warn_of_pairs_in_data(executable.graph, own, "in a function with its gradient")
                     warn_of_single_outputs(executable.graph, own)

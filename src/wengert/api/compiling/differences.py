@@ -16,6 +16,13 @@ from wengert.core.types import ArrayType
 # What forms of arguments, which arrays are one, and repairs that classes have, are called.
 FORM, PLACES, REPAIRS = "", " ", "  "
 Change: TypeAlias = tuple[Size, Size]  # a size before, and now
+# What to write where Python would need a number, which makes each value a program.
+_TO_THE_LARGEST = "scan over np.arange(largest) with wg.where(t < number, cost, 0.0)"
+_AS_ARGUMENT = "Pass it as an argument"
+WHOLE_AS_ARGUMENT = (
+    f"{_AS_ARGUMENT}; where it is a length, a shape or a range, each value compiles one there, "
+    f"too: {_TO_THE_LARGEST}"
+)
 _NAMED_AT_MOST = 4  # arguments whose sizes a repair names
 
 
@@ -23,6 +30,8 @@ class Needed(NamedTuple):
     """A number that is an argument, whose value Python needed while the function was recorded."""
 
     text: str
+    is_whole: bool
+    repair: str  # of those who needed it; "" where they know none
 
 
 class GivenText(NamedTuple):
@@ -51,6 +60,14 @@ class ReadValue:
     text: str = field(compare=False)
     which: Any  # the words of what cannot change, and else its identity
     is_float: bool = field(compare=False)
+    repair: str = field(compare=False)  # "" where it is to be passed as an argument
+
+
+def without_number(whole: bool) -> str:
+    """What to write so that Python does not need a number; a whole one may be a length."""
+    words = "Choose with wg.where, wg.cond or wg.asarray(table)[number], loop with wg.while_loop"
+    lengths = f", or, for lengths and shapes, go to the largest: {_TO_THE_LARGEST}"
+    return words + lengths * whole
 
 
 def what_differs(
@@ -154,20 +171,20 @@ def _difference_outside(name: str, before: Any, now: ReadValue) -> str:
     told = f"is {now.text} and was {before.text}"
     if is_silent(before, now):
         told = f"is another {now.text} than before"
-    return (
-        f"{name}, which it reads from outside, {told}, and each value compiles one. Pass it as "
-        "an argument"
-    )
+    repair = now.repair or _AS_ARGUMENT
+    return f"{name}, which it reads from outside, {told}, and each value compiles one. {repair}"
 
 
 def _difference_needed(name: str, before: Any, now: Any) -> str:
     """Of a value that Python needed, before or now."""
     then = f" and was {before.text}" if isinstance(before, Needed) else ""
     value = now.text if isinstance(now, Needed) else "another"
+    known = [x for x in (now, before) if isinstance(x, Needed)]
+    repair = next((x.repair for x in known if x.repair), "")
+    repair = repair.removesuffix(".") or without_number(all(x.is_whole for x in known))
     return (
         f"{name} is {value}{then}, and each value compiles one: Python needed it while the "
-        "function was recorded. Choose with wg.where, wg.cond or wg.asarray(table)[number], loop "
-        "with wg.while_loop"
+        f"function was recorded. {repair}"
     )
 
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import functools
 import reprlib
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextvars import ContextVar
-from itertools import chain
 from types import CellType, CodeType, FunctionType, MethodType
 from typing import Any
 
@@ -17,6 +16,7 @@ from wengert.api.compiling.differences import (
     FORM,
     PLACES,
     REPAIRS,
+    WHOLE_AS_ARGUMENT,
     GivenText,
     InTree,
     Needed,
@@ -108,14 +108,17 @@ class Met:
         self._in_vain: dict[str, int] = {}  # recordings that gave nothing new, by their cause
 
     def note(
-        self, executable: Executable, names: Sequence[str], dims: Dims | None, static_in: str = ""
+        self,
+        executable: Executable,
+        names: Sequence[str],
+        dims: Dims | None,
+        static_in: str,  # where static arguments can be named
+        needed: Mapping[int, str],  # arguments that Python needs, and what to do about that
     ) -> None:
-        """Note a new program. At the third one, say what it differs in, and what to do: once.
-        `static_in` is where static arguments can be named.
-        """
+        """Note a new program. At the third one, say what it differs in, and what to do: once."""
         if len(self._made) >= PATIENCE or self._written is None:
             return
-        described = _described(executable, names)
+        described = _described(executable, names, needed)
         if described in self._made:  # static= asked for another one
             self._note_static(executable, names)
             return
@@ -300,7 +303,9 @@ def forget_oldest(codes: dict[Any, Any]) -> None:
         codes.pop(oldest, None)
 
 
-def _described(executable: Executable, names: Sequence[str]) -> dict[str, Any]:
+def _described(
+    executable: Executable, names: Sequence[str], needed: Mapping[int, str]
+) -> dict[str, Any]:
     """Array arguments by their types, others by their values, and what is outside of them."""
     signature = executable.signature
     described: dict[str, Any] = dict(zip(signature.names, executable.input_types, strict=True))
@@ -314,7 +319,7 @@ def _described(executable: Executable, names: Sequence[str]) -> dict[str, Any]:
         static = tree.flatten(x)[1].static
         values = [v for v in static if v is not LEAF_MARK and not isinstance(v, Static)]
         if is_number(x):
-            described[f"argument {name!r}"] = Needed(_text(x))
+            described[f"argument {name!r}"] = Needed(_text(x), type(x) is int, needed.get(i, ""))
         elif isinstance(x, str):
             described[f"argument {name!r}"] = GivenText(_text(x), repr(name))
         elif values:
@@ -323,9 +328,11 @@ def _described(executable: Executable, names: Sequence[str]) -> dict[str, Any]:
             described[f"argument {name!r}"] = InTree(shown, in_arrays)
     # What an object has itself goes before what its class has, of the same name.
     own = sorted(executable.watch.places, key=lambda p: p.kind == ATTRIBUTE or p.value is MISSING)
-    for label, value in chain.from_iterable(map(_labelled, own)):
-        outside = ReadValue(_text(value), _which(value), type(value) is float)
-        described.setdefault(f"{label!r}", outside)
+    for place in own:
+        for label, value in _labelled(place):
+            repair = place.repair or _repair_of_whole(label, value)
+            outside = ReadValue(_text(value), _which(value), type(value) is float, repair)
+            described.setdefault(f"{label!r}", outside)
     places = signature.structure.spec, signature.places
     return {**described, FORM: forms, PLACES: places, REPAIRS: repairs}
 
@@ -343,6 +350,11 @@ def _labelled(place: Place) -> list[tuple[str, Any]]:
         return [(place.label, place.value)]
     size = f"len({place.label})", len(place.value)
     return [size, *((item_label(place.label, key), x) for key, x in place.value.items())]
+
+
+def _repair_of_whole(label: str, value: Any) -> str:
+    """What to do about a whole number, which may be a length; not about how many there are."""
+    return WHOLE_AS_ARGUMENT if type(value) is int and not label.startswith("len(") else ""
 
 
 def _number_at(executable: Executable, name: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from dataclasses import is_dataclass
 from types import FrameType
 from typing import Any, TypeAlias
@@ -12,6 +12,7 @@ import numpy as np
 from wengert.api.by_hand.graph import Graph
 from wengert.api.compiling.frozen_values import Outside
 from wengert.api.compiling.held import held
+from wengert.api.compiling.known_programs import KnownPrograms
 from wengert.api.trace import Dims, trace_with_sizes
 from wengert.core.tensor import Tensor
 from wengert.core.words.articles import a_kind
@@ -28,8 +29,9 @@ from wengert.runtime.outside.captured_tables import captured_table
 from wengert.runtime.outside.captures import Captures
 from wengert.runtime.outside.code_lines import draws_anew, line_of_randomness
 from wengert.runtime.outside.live import is_live, is_rewritten, recording_program
+from wengert.runtime.outside.noted_reads import Read, noting_reads
 from wengert.runtime.outside.reads import reads_of
-from wengert.runtime.outside.watch import Captured, Watch, owner_of
+from wengert.runtime.outside.watch import ITEM, Captured, Watch, owner_of
 
 Array: TypeAlias = np.ndarray[Any, Any]
 
@@ -66,7 +68,12 @@ def watched_trace(
             function, *args, dims=dims, by=by, numbers=numbers, yielding=yielding, passed=passed
         )[0]
 
-    with noting_constants() as constants, recording_program(), noting_told_bodies() as told:
+    with (
+        noting_reads() as read,
+        noting_constants() as constants,
+        recording_program(),
+        noting_told_bodies() as told,
+    ):
         try:
             graph = record()
         except TraceError as error:  # maybe of a Tensor that an attempt with other sizes has left
@@ -82,6 +89,9 @@ def watched_trace(
             raise
     outside.require_no_tensors(by)
     walk.follow_imports()
+    unread = walk.unread(read | _read_by_compiled(captures))
+    if unread:
+        captures.keep_those_of(_walk(roots, args, unread).captures)
     used = moved(before)
     if used is None and draws_anew(captures) and _differs_again(graph, record):
         used = "a generator that has no seed or is made inside the function"
@@ -92,7 +102,7 @@ def watched_trace(
         places = captures.settled()
     else:
         outside.is_told = bool(told)
-        places = outside.settled(by, graph, record, lambda: _walk(roots, args).captures)
+        places = outside.settled(by, graph, record, lambda: _walk(roots, args, unread).captures)
     return graph, Watch(places, [each for each in arrays if each.is_there]), captures.left_out
 
 
@@ -121,10 +131,22 @@ def _raising(error: BaseException) -> FrameType | None:
     return None if place is None else place.tb_frame
 
 
-def _walk(roots: Sequence[Any], args: Sequence[Any]) -> CaptureWalk:
-    walk = CaptureWalk()
+def _walk(
+    roots: Sequence[Any], args: Sequence[Any], unread: Set[Read] = frozenset()
+) -> CaptureWalk:
+    walk = CaptureWalk(unread)
     walk.follow((*roots, *held(args)))
     return walk
+
+
+def _read_by_compiled(captures: Captures) -> set[Read]:
+    """What the programs of compiled functions depend on that the function may have called: such a
+    program gives a result without another recording, and nothing is read anew.
+    """
+    known = [getattr(each, "programs", None) for each in captures.wrapping]
+    programs = [each for kept in known if isinstance(kept, KnownPrograms) for each in kept]
+    places = [place for each in programs for place in each.watch.places]
+    return {(id(place.container), place.key) for place in places if place.kind == ITEM}
 
 
 def _warn_of_randomness(by: str, generator: str | None, captures: Captures) -> None:

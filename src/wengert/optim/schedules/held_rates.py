@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 from wengert.optim.schedules.schedules_base import Schedule
 from wengert.optim.schedules.schedules_joined import Chain
 from wengert.optim.schedules.schedules_rates import Lambda
+from wengert.runtime.outside.noted_reads import NotesReads, note_all
 
 T = TypeVar("T")
 _OWN = "wengert.optim."  # the modules of schedules that are part of Wengert
@@ -29,6 +30,8 @@ def deep_copied(optimizer: T, memo: dict[int, Any]) -> T:
     """An optimizer with copies of all that it has, as `copy.deepcopy` makes it, but for callables
     of the user's. A schedule says itself what its copy is.
     """
+    if isinstance(optimizer, NotesReads):
+        note_all(optimizer)
     twin = object.__new__(type(optimizer))
     memo[id(optimizer)] = twin
     for name, x in vars(optimizer).items():

@@ -284,6 +284,7 @@ class AttributeWalk(ContainerWalk):
             self.captures.iterators.append((label, x))
         wrapped = attributes_of(x).get("__wrapped__")
         if callable(wrapped):  # a function of the user's in something of a library
+            self.captures.wrapping.append(x)
             self._value(wrapped, label)
             for name, other in attributes_of(x).items():  # and more of them, as rules
                 if isinstance(other, _FUNCTIONS) or hasattr(other, "__wrapped__"):

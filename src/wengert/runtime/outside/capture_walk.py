@@ -12,7 +12,7 @@ import operator
 import sys
 from array import array
 from collections import ChainMap, UserDict, UserList, deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Set
 from contextvars import ContextVar
 from enum import Enum
 from types import FunctionType, MappingProxyType, MethodType, ModuleType
@@ -23,9 +23,11 @@ import numpy as np
 from wengert.core.op import Op
 from wengert.core.table import Table
 from wengert.core.tensor import Tensor
-from wengert.runtime.outside.attribute_walk import READ_FIELDS, AttributeWalk, Opened
+from wengert.runtime.outside.attribute_walk import READ_FIELDS, Opened
 from wengert.runtime.outside.imported import imported_by
+from wengert.runtime.outside.noted_reads import Read
 from wengert.runtime.outside.reads import reads_of
+from wengert.runtime.outside.settings_walk import SettingsWalk
 from wengert.runtime.outside.unnamed_reads import ComputedName, shown_names
 from wengert.runtime.outside.users_code import is_users_file, is_users_module_object
 from wengert.runtime.outside.watch import (
@@ -41,11 +43,11 @@ MOST_PLACES = 512
 MOST_FUNCTIONS = 256
 
 
-class CaptureWalk(AttributeWalk):
+class CaptureWalk(SettingsWalk):
     """A walk, and what it has found so far."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, without: Set[Read] = frozenset()) -> None:
+        super().__init__(without)
         self._functions = 0
         self._imports: set[str] = set()  # modules that code imports when it runs
         self._evaluating: list[FunctionType] = []  # those that run texts
@@ -198,19 +200,19 @@ class CaptureWalk(AttributeWalk):
         (functools.partial, _partial),
         (Op, _op),
         (Table, _table),
-        (type, AttributeWalk._named_class),
-        (ModuleType, AttributeWalk._module),
-        (list, AttributeWalk._list),
-        ((tuple, frozenset), AttributeWalk._tuple),
-        (dict, AttributeWalk._dict),
-        (set, AttributeWalk._set),
-        (np.ndarray, AttributeWalk._array),
-        (memoryview, AttributeWalk._memory),
-        (Enum, AttributeWalk._enum),
-        ((deque, bytearray, array), AttributeWalk._contents),
-        ((UserDict, UserList, ChainMap), AttributeWalk._wrapper),
-        (ContextVar, AttributeWalk._context),
-        (MappingProxyType, AttributeWalk._proxy),
+        (type, SettingsWalk._named_class),
+        (ModuleType, SettingsWalk._module),
+        (list, SettingsWalk._list),
+        ((tuple, frozenset), SettingsWalk._tuple),
+        (dict, SettingsWalk._dict),
+        (set, SettingsWalk._set),
+        (np.ndarray, SettingsWalk._array),
+        (memoryview, SettingsWalk._memory),
+        (Enum, SettingsWalk._enum),
+        ((deque, bytearray, array), SettingsWalk._contents),
+        ((UserDict, UserList, ChainMap), SettingsWalk._wrapper),
+        (ContextVar, SettingsWalk._context),
+        (MappingProxyType, SettingsWalk._proxy),
         ((operator.attrgetter, operator.methodcaller), _attribute_getter),
     )
 

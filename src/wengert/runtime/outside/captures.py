@@ -32,6 +32,7 @@ class Captures:
     torch: list[str] = field(default_factory=list)  # tensors of torch and what has some: their
     # numbers are not compared
     codes: list[CodeType] = field(default_factory=list)  # of the user's functions
+    wrapping: list[Any] = field(default_factory=list)  # objects around a function of the user's
 
     def name_of(self, x: np.ndarray[Any, Any]) -> str:
         """What the user calls an array, or the array that it is a part of; "" where that is not
@@ -41,6 +42,11 @@ class Captures:
             return self.arrays[id(x)][0]
         owner = owner_of(x)
         return next((name for name, y in self.arrays.values() if owner_of(y) is owner), "")
+
+    def keep_those_of(self, other: Captures) -> None:
+        """Keep the places that another walk has found as well."""
+        found = {place.which for place in other.places}
+        self.places[:] = [place for place in self.places if place.which in found]
 
     def settled(self) -> list[Place]:
         """The places that recording has left as they were. What it changed itself (a counter, a

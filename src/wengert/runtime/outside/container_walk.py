@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from wengert.runtime.outside.captures import Captures
+from wengert.runtime.outside.noted_reads import repair_of
 from wengert.runtime.outside.users_code import is_users_class
 from wengert.runtime.outside.watch import (
     ATTRIBUTE,
@@ -47,14 +48,22 @@ class ContainerWalk(ABC):
         self._placed: set[tuple[int, int, int]] = set()
 
     def _place(
-        self, kind: int, container: Any, key: Any, value: Any, label: str, owner: type | None = None
+        self,
+        kind: int,
+        container: Any,
+        key: Any,
+        value: Any,
+        label: str,
+        owner: type | None = None,
+        repair: str = "",
     ) -> None:
         if isinstance(value, ModuleType):  # nobody gives such a name to something else
             return
         which = kind, id(container), id(key)
         if which not in self._placed:
             self._placed.add(which)
-            self.captures.places.append(Place(kind, container, key, value, label, owner))
+            repair = repair or repair_of(value, label)
+            self.captures.places.append(Place(kind, container, key, value, label, owner, repair))
 
     @abstractmethod
     def _value(self, x: Any, label: str) -> None:

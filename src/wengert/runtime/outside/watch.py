@@ -55,6 +55,13 @@ class Place:
     value: Any  # of SAME_ITEMS: a dict that is this place's own
     label: str  # what messages call it
     owner: type | None = None  # the class whose attributes are in `container`
+    repair: str = ""  # what to do about many values, where the class of an object says so
+
+    @property
+    def which(self) -> tuple[int, int, int]:
+        """The same of two places that two walks have found, where these are one."""
+        inside = isinstance(self.container, Contents)
+        return self.kind, id(self.container.x if inside else self.container), id(self.key)
 
     def read(self) -> Any:
         """What is there now."""
