@@ -23,7 +23,7 @@ from wengert.train.mistakes.target_averages import some_numbers
 Array: TypeAlias = np.ndarray[Any, Any]
 
 
-class Bound(Protocol):
+class AskedFunction(Protocol):
     """A function that is bound to a step."""
 
     def ask_again(self) -> None:
@@ -40,7 +40,7 @@ class FunctionsOfStep:
         self._step: weakref.ref[Any] | None = None
         self._calls: Array = np.zeros(1, np.int64)
         self._leaves: Mapping[str, Array] = {}  # the step's own arrays, by path
-        self._functions: weakref.WeakSet[Bound] = weakref.WeakSet()
+        self._functions: weakref.WeakSet[AskedFunction] = weakref.WeakSet()
         self._bound_after: int | None = None  # calls of the step, when a function was bound last
         # Of each step that was made with this one's model: its functions, and its copies by path.
         self._later: list[tuple[weakref.ref[FunctionsOfStep], dict[str, weakref.ref[Array]]]] = []
@@ -62,7 +62,7 @@ class FunctionsOfStep:
                 self._earlier.append(weakref.ref(earlier))
         _of_arrays.update({id(x): self for x in leaves.values()})
 
-    def add(self, function: Bound) -> None:
+    def add(self, function: AskedFunction) -> None:
         """Note a new function."""
         self._functions.add(function)
 
