@@ -36,6 +36,8 @@ def look_at_first_state(mean: Value, var: Value, scale: Value, shift: Value) -> 
     """Warn where a layer is trained and these statistics are the first ones; of arguments of a
     compiled function, in its first call.
     """
+    if type(mean) is np.ndarray and mean.item(0) != 0:  # first, as calls are many
+        return
     given = {"mean": mean, "var": var, "scale": scale, "shift": shift}
     if any(type(x) is Tensor for x in given.values()):
         _FirstCall(given)
@@ -71,12 +73,11 @@ def _is_mistake(mean: Any, var: Any, scale: Any, shift: Any) -> bool:
     """Of a live layer, as those of step.model, only with a state that a layer has just made: a
     copy of the first one is for those who want the statistics from before training.
     """
-    if type(mean) is not np.ndarray or mean.item(0) != 0:  # first, as calls are many
-        return False
-    if not (is_first(mean, var) and _differ(scale) and _differ(shift)):
+    if not (_differ(scale) and _differ(shift) and is_first(mean, var)):
         return False
     return not is_live(scale) or is_begun_with(mean)
 
 
 def _differ(x: Any) -> bool:
-    return isinstance(x, np.ndarray) and bool((x != x.item(0)).any())
+    """Whether features have numbers of their own, as training gives them: two are compared."""
+    return type(x) is np.ndarray and x.item(0) != x.item(-1)
