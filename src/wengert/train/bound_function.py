@@ -25,6 +25,7 @@ from wengert.functions.dropout import noting_dropout
 from wengert.interpret.mistakes.called_again import in_bound_function
 from wengert.interpret.trace import recorded_program
 from wengert.ops.drawing.generator import Generator
+from wengert.optim.parameters import leaves_in
 from wengert.runtime.entries.entry import Call, never
 from wengert.runtime.executable import Executable
 from wengert.runtime.nonfinite_policies import IGNORE
@@ -184,6 +185,7 @@ class BoundFunction(Uncopied):
         self._compiled, self._guard, self._shown = engine.compiled, engine.guard, engine.shown
         evaluates = number == EVALUATING
         self._of_step, self._is_asked = engine.given.functions, False
+        self._restored = engine.restored
         self._read: set[str] = set()  # paths of the model, once it is recorded
         if not evaluates:
             self._of_step.add(self)
@@ -255,6 +257,8 @@ class BoundFunction(Uncopied):
         if self._is_asked:
             self._is_asked = False
             self._of_step.warn(self.function, self._read)
+        if self._restored.waits:
+            self._restored.look_at(leaves_in((args, named)))
         guard, own = self._guard, self.with_draw(self._own)
         with guard.lock:
             if self._compiled and not (guard.waiting or guard.pending or is_eager()):

@@ -449,6 +449,7 @@ class TrainStep(StepViews, Explained, Uncopied):
             self._originals.note_loaded(by, engine, given.get(MADE))
 
         engine.guard.change(by, change, replaces_all=True)
+        engine.restored.note_state()
         engine.given.accept()
 
     def fingerprint(self) -> str:
