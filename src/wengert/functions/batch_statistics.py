@@ -1,9 +1,10 @@
 """Batch statistics: where a layer normalizes by the mean and variance of the batch it is given, and
-where by those that it has kept.
+where by those that it has kept, or begins with.
 """
 
 from __future__ import annotations
 
+import weakref
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple, TypeAlias
 
@@ -43,6 +44,7 @@ class KeptStatistics(NamedTuple):
 _noted = Meanwhile[list[BatchStatistics]]()  # while they are being noted
 _noted_kept = Meanwhile[list[KeptStatistics]]()
 _dividing = Meanwhile[Array]()
+_begun_with: dict[int, weakref.ref[Array]] = {}  # by id, for as long as it exists
 
 
 def noting_batch_statistics() -> AbstractContextManager[list[BatchStatistics]]:
@@ -68,6 +70,34 @@ def note_kept_statistics(mean: Value, var: Value, layer: Value) -> None:
     if watched_arrays and type(mean) is type(layer) is np.ndarray:
         with _dividing.said(layer):
             note_reads([mean])
+
+
+def is_first(mean: Any, var: Any) -> bool:
+    """Whether these are arrays with the statistics that a layer begins with."""
+    return _is_all(mean, 0) and _is_all(var, 1)
+
+
+def _is_all(x: Any, number: int) -> bool:
+    return isinstance(x, np.ndarray) and bool((x == number).all())
+
+
+def note_begun_with(mean: Array) -> Array:
+    """Note that a layer has made this for its beginning, and return it."""
+    number = id(mean)
+    _begun_with[number] = weakref.ref(mean, lambda _: _begun_with.pop(number, None))
+    return mean
+
+
+def forget_begun_with(mean: Array) -> None:
+    """Let it be an array as any other: a step was given it, and looks at it by itself."""
+    if is_begun_with(mean):
+        _begun_with.pop(id(mean), None)
+
+
+def is_begun_with(mean: Array) -> bool:
+    """Whether a layer has made this very array for its beginning."""
+    known = _begun_with.get(id(mean))
+    return known is not None and known() is mean
 
 
 def dividing_layer() -> Array | None:

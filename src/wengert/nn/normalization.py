@@ -16,10 +16,15 @@ from wengert.core.types import Value
 from wengert.core.words.arguments import worded_methods
 from wengert.core.words.missing import Explained
 from wengert.errors import ShapeError
-from wengert.functions.batch_statistics import note_batch_statistics, note_kept_statistics
+from wengert.functions.batch_statistics import (
+    note_batch_statistics,
+    note_begun_with,
+    note_kept_statistics,
+)
 from wengert.functions.parameter import canonical_number
 from wengert.functions.whole_batch import batch_moments, is_batch_shared
 from wengert.interpret.mistakes.channel_axes import note_axis_of_features
+from wengert.nn.first_states import look_at_first_state
 from wengert.nn.layer_arguments import as_sequence, require_float, require_size
 from wengert.nn.showing import shown_layer
 
@@ -159,7 +164,8 @@ class BatchNorm(Explained):
     def initial_state(self) -> dict[str, Any]:
         """Running statistics before the first batch: mean 0 and variance 1."""
         like = self.scale
-        return {"mean": np.zeros(like.shape, like.dtype), "var": np.ones(like.shape, like.dtype)}
+        mean = note_begun_with(np.zeros(like.shape, like.dtype))
+        return {"mean": mean, "var": np.ones(like.shape, like.dtype)}
 
     def __call__(
         self, x: Value, state: dict[str, Any], *, training: bool
@@ -170,6 +176,7 @@ class BatchNorm(Explained):
             note_axis_of_features("BatchNorm", x)
         if not training:
             note_kept_statistics(state["mean"], state["var"], self.scale)
+            look_at_first_state(state["mean"], state["var"], self.scale, self.shift)
             mean, var, scale, shift = (
                 self._placed(each, x)
                 for each in (state["mean"], state["var"], self.scale, self.shift)

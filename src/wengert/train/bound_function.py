@@ -25,6 +25,7 @@ from wengert.functions.dropout import noting_dropout
 from wengert.interpret.mistakes.called_again import in_bound_function
 from wengert.interpret.trace import recorded_program
 from wengert.ops.drawing.generator import Generator
+from wengert.optim.parameters import leaves_in
 from wengert.runtime.entries.entry import Call, never
 from wengert.runtime.executable import Executable
 from wengert.runtime.nonfinite_policies import IGNORE
@@ -75,12 +76,13 @@ def _recorded(
     evaluates: bool,
     given_trees: GivenTrees,
     stale_states: StaleStates,
+    read: set[str],  # where the paths go that it computes with
 ) -> Callable[..., Any]:
     """The function that is recorded: of the step's own arrays, which have these names, and of the
     arguments of a call.
     """
     storage = plan.storage
-    look_at_reads = _LookAtReads(plan, f, given_trees, _name_of(evaluates))
+    look_at_reads = _LookAtReads(plan, f, given_trees, _name_of(evaluates), read)
 
     def function(*values: Any) -> Any:
         own, args = dict(zip(names, values, strict=False)), values[len(names) :]
@@ -121,15 +123,17 @@ class _LookAtReads:
     the step was made with. It warns once.
     """
 
-    def __init__(self, plan: StepPlan, f: Any, given: GivenTrees, by: str) -> None:
+    def __init__(self, plan: StepPlan, f: Any, given: GivenTrees, by: str, read: set[str]) -> None:
         self._plan, self._function, self._given, self._by = plan, f, given, by
+        self._read = read
         self._has_warned = False
 
     def __call__(
         self, results: Sequence[Any], leaves: Sequence[Any], averages: Sequence[Any]
     ) -> None:
         parameters = [p for segment in self._plan.storage.segments for p in segment.parameters]
-        self._given.note_read(paths_used_by(results, leaves, parameters))
+        self._read.update(paths_used_by(results, leaves, parameters))
+        self._given.note_read(self._read)
         self._given.note_bound(self._function)
         if not self._has_warned:
             trees = (leaves, averages) if averages else (leaves,)
@@ -181,9 +185,16 @@ class BoundFunction(Uncopied):
         self._columns = engine.kinds.columns
         self._compiled, self._guard, self._shown = engine.compiled, engine.guard, engine.shown
         evaluates = number == EVALUATING
+        self._of_step, self._is_asked = engine.given.functions, False
+        self._restored = engine.restored
+        self._read: set[str] = set()  # paths of the model, once it is recorded
+        if not evaluates:
+            self._of_step.add(self)
         self._stale_states = stale = StaleStates(_name_of(evaluates), f, engine)
         self._programs = LivePrograms(
-            _recorded(engine.plan, f, parameters, names, evaluates, engine.given, stale),
+            _recorded(
+                engine.plan, f, parameters, names, evaluates, engine.given, stale, self._read
+            ),
             names,
             parameters.names,
             f,
@@ -244,6 +255,11 @@ class BoundFunction(Uncopied):
             args = self._parameters.by_place("TrainStep.bind", args, named)
         if self._shown.trees and self._shown.is_due():
             self._shown.look()
+        if self._is_asked:
+            self._is_asked = False
+            self._of_step.warn(self.function, self._read)
+        if self._restored.waits:
+            self._restored.look_at(leaves_in((args, named)))
         guard, own = self._guard, self.with_draw(self._own)
         with guard.lock:
             if self._compiled and not (guard.waiting or guard.pending or is_eager()):
@@ -258,6 +274,10 @@ class BoundFunction(Uncopied):
                     self._find_quick_way()
                     return result
         return guard.read(partial(self._call_slowly, own, args))
+
+    def ask_again(self) -> None:
+        """Let the next call look at the step that this is bound to."""
+        self._is_asked, self._quick = True, never
 
     def _find_quick_way(self) -> None:
         if not self._draws:

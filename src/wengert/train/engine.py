@@ -29,6 +29,7 @@ from wengert.train.live_programs import LivePrograms
 from wengert.train.mistakes.given_trees import GivenTrees
 from wengert.train.mistakes.idle_parts import IdleParts
 from wengert.train.mistakes.loaded_settings import optimizers_in_words
+from wengert.train.mistakes.restored_models import RestoredModels
 from wengert.train.mistakes.skipped_steps import SkippedSteps
 from wengert.train.mistakes.twin_parameters import TwinParameters
 from wengert.train.mistakes.zero_gradients import ZeroGradients
@@ -120,6 +121,9 @@ class Engine:
         self.zero_gradients = ZeroGradients(plan)
         self.skipped_steps = SkippedSteps(nonfinite)
         self.twins = TwinParameters(plan.storage)
+        weights = [segment.weights for segment in plan.storage.trained]
+        paths = [] if plan.carried is None else tree.paths(tree.unflatten(plan.carried, carried))
+        self.restored = RestoredModels(weights, carried, paths, self.counts[CALLS : CALLS + 1])
         self.draws = Draws()  # of bound functions, saved with the step
         # Paths that no gradient reaches: always this list, which members share.
         self.unreached: list[str] = [] if first is None else first.unreached

@@ -152,7 +152,9 @@ class TrainStep(StepViews, Uncopied, Explained):
         if state is not None:
             engine.given.add(*given_state(state, arrays))
         self._begin(engine, optimizer)
-        note_step(self, loss, engine.counts[CALLS : CALLS + 1], storage.leaves, compiled)
+        calls, own = engine.counts[CALLS : CALLS + 1], storage.leaves_by_path
+        engine.given.functions.begin(self, calls, own, storage.given_arrays)
+        note_step(self, loss, calls, storage.leaves, compiled)
 
     def _begin(self, engine: Engine, optimizer: Any) -> None:
         self._engine, self._originals = engine, Originals(optimizer, engine)
@@ -400,6 +402,7 @@ class TrainStep(StepViews, Uncopied, Explained):
         require_no_network("TrainStep.bind", f, self._engine.plan.storage.structure, repair)
         require_dims("TrainStep.bind", dims)
         self._engine.look()
+        self._engine.given.functions.note_bound()
         parameters = parameters_of(self._engine, f)
         named = parameters.named("TrainStep.bind", listed("static", static, "TrainStep.bind"))
         if parameters.wants_rng:  # its numbers are its own
@@ -446,6 +449,7 @@ class TrainStep(StepViews, Uncopied, Explained):
             self._originals.note_loaded(by, engine, given.get(MADE))
 
         engine.guard.change(by, change, replaces_all=True)
+        engine.restored.note_state()
         engine.given.accept()
 
     def fingerprint(self) -> str:

@@ -133,6 +133,10 @@ class Storage:
     def trained(self) -> list[Segment]:
         return [segment for segment in self.segments if segment.gradients is not None]
 
+    @property
+    def leaves_by_path(self) -> dict[str, Any]:
+        return {path[0]: leaf for path, leaf in zip(self.paths, self.leaves, strict=True)}
+
     def given_parameters(self) -> list[GivenArray]:
         """The arrays that were given for what is trained."""
         trained = {id(self.leaves[p.place]) for s in self.trained for p in s.parameters}

@@ -109,6 +109,7 @@ class Checkpoint:
         """Copies of all arrays, counts, the settings of the optimizers by glob, and the limits of
         clipping.
         """
+        self._engine.restored.look()
         arrays = {
             kind: {path: np.array(x) for path, x in by_path.items()}
             for kind, by_path in self._arrays().items()

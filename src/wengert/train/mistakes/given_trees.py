@@ -28,6 +28,7 @@ from wengert.runtime.outside.live import is_live
 from wengert.runtime.outside.reads import reads_of
 from wengert.train.mistakes.given_settings import GivenSettings
 from wengert.train.mistakes.layer_settings import layer_settings
+from wengert.train.mistakes.outlived_steps import FunctionsOfStep
 from wengert.train.mistakes.repeated_keys import RepeatedKeys
 from wengert.train.mistakes.shared_parts import Given, SharedParts
 from wengert.train.mistakes.stale_arguments import (
@@ -225,7 +226,7 @@ class GivenTrees:
         self._took_last = 0.0  # seconds; in one look alone Python may have collected garbage
         self._shared = SharedParts()
         self.stale_arguments, self.repeated_keys = StaleArguments(), RepeatedKeys()
-        self.settings = GivenSettings()
+        self.settings, self.functions = GivenSettings(), FunctionsOfStep()
         self._training = Training(loss)
         self._shared.loss = self._training.loss
 
@@ -271,7 +272,7 @@ class GivenTrees:
         """See `SharedParts`."""
         self._shared.note_part_uses(uses)
 
-    def note_read(self, paths: Sequence[str]) -> None:
+    def note_read(self, paths: Iterable[str]) -> None:
         """See `SharedParts`."""
         self._shared.note_read(paths)
 
@@ -287,6 +288,7 @@ class GivenTrees:
         """Look at what others had trained, once a run has shown what the loss reads."""
         self._shared.look_at_pretrained()
         self.note_training()
+        self.functions.ask_earlier()
 
     def note_training(self) -> None:
         """Note what the step has trained: to read what it was given is a mistake then."""
@@ -327,6 +329,7 @@ class GivenTrees:
             self._due = calls + max(min(calls, MOST_CALLS), 1)
             if calls == 1:
                 self.note_training()
+            self.functions.ask_earlier()
             self.look(batch)
             if self.settings:
                 self.settings.look()

@@ -20,7 +20,7 @@ from wengert.core.types import Value
 from wengert.core.words.source import Line
 from wengert.core.words.warn import warn_user
 from wengert.errors import BatchNormWarning, CopiedWarning
-from wengert.functions.batch_statistics import KeptStatistics
+from wengert.functions.batch_statistics import KeptStatistics, is_first
 from wengert.interpret.mistakes.widening import place_of
 from wengert.interpret.trace import Trace
 from wengert.optim.parameters import leaves_in
@@ -35,7 +35,6 @@ from wengert.train.mistakes.read_originals import (
     read_from_outside,
 )
 from wengert.train.mistakes.target_averages import some_numbers
-from wengert.train.recorded.layers.first_statistics import is_first
 from wengert.train.recorded.layers.outside_uses import operands_of
 from wengert.train.recorded.rows.carried_rows import given_to_loop
 from wengert.train.recorded.step_arrays import CALLS

@@ -20,7 +20,7 @@ import numpy as np
 from wengert.core.words.warn import warn_user
 from wengert.core.words.watched_arrays import watch_reads
 from wengert.errors import CopiedWarning
-from wengert.functions.batch_statistics import dividing_layer
+from wengert.functions.batch_statistics import dividing_layer, forget_begun_with
 from wengert.train.mistakes.target_averages import some_numbers
 
 Array: TypeAlias = np.ndarray[Any, Any]
@@ -47,6 +47,7 @@ class OfStep(Protocol):
 def watch_statistics(x: Array | None, given: OfStep) -> None:
     """Watch an array of the state: statistics have one number for each feature."""
     if x is not None and x.ndim == 1:
+        forget_begun_with(x)
         watch_reads(x, "state", partial(_note_read, weakref.ref(x), weakref.ref(given)))
 
 

@@ -33,6 +33,7 @@ class StepViews:
         if recording_threads:
             refuse_reading("TrainStep.model")
         storage = self._engine.plan.storage
+        self._engine.restored.note_shown()
         return self._engine.shown.show("model", storage.tree(storage.leaves))
 
     @model.setter
@@ -50,7 +51,9 @@ class StepViews:
 
             engine.guard.commit(begin)
 
+        before = engine.restored.mark_of_weights()
         engine.guard.change("TrainStep.model", assign)
+        engine.restored.note_model(before)
         engine.shown.accept("model")  # it may be that very tree
         engine.given.accept()
 
@@ -81,6 +84,7 @@ class StepViews:
             engine.guard.commit(state_assignment(engine.carried, engine.plan.carried, state))
 
         engine.guard.change("TrainStep.state", assign)
+        engine.restored.note_state()
         engine.shown.accept("state")
         engine.given.accept()
 

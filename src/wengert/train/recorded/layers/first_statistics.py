@@ -7,13 +7,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from wengert.core.tensor import Tensor
 from wengert.core.types import Value
 from wengert.core.words.warn import warn_user
 from wengert.errors import BatchNormWarning
-from wengert.functions.batch_statistics import BatchStatistics, KeptStatistics
+from wengert.functions.batch_statistics import BatchStatistics, KeptStatistics, is_first
 
 
 def warn_of_first_statistics(
@@ -41,15 +39,6 @@ def warn_of_first_statistics(
             return
 
 
-def is_first(mean: Any, var: Any) -> bool:
-    """Whether these are arrays with the statistics that a layer begins with."""
-    return _is_all(mean, 0) and _is_all(var, 1)
-
-
 def _is_trained(layer: Value) -> bool:
     """Whether gradients are taken by this array of a layer."""
     return type(layer) is Tensor and not layer.level.symbolic
-
-
-def _is_all(x: Any, number: int) -> bool:
-    return isinstance(x, np.ndarray) and bool((x == number).all())
