@@ -40,6 +40,7 @@ from wengert.train.mistakes.taken_arrays import (
     take,
     taken_array,
 )
+from wengert.train.mistakes.taken_parts import let_parts_be
 from wengert.train.mistakes.target_averages import follow_the_step, is_near, some_numbers
 from wengert.train.mistakes.untrained_reads import Training
 from wengert.train.recorded.layers.part_uses import PartUse
@@ -266,6 +267,8 @@ class GivenTrees:
         for each in [known for x in leaves if (known := taken_array(x)) is not None]:
             each.is_argument = True
             each.is_reference |= self in each.given_to
+        for argument in arguments:
+            let_parts_be(argument)
         self._shared.note_arguments(leaves)
         self._arrays = [each for each in self._arrays if id(each.array) not in met]
         self._objects = [each for each in self._objects if not each.has_some_of(met)]
@@ -289,9 +292,8 @@ class GivenTrees:
         self._not_before = begin + self._taken * (1 + LEAST_WORK)
 
     def _warn_of_changes(self) -> None:
-        self._objects = [
-            each for each in self._objects if each.object() is not None and not each.has_other_use
-        ]
+        left = [part for each in self._objects for part in each.left()]
+        self._objects = [each for each in left if not each.has_other_use]
         changes = ((each, each.change(self)) for each in self._objects)
         changed = next((pair for pair in changes if pair[1] is not None), None)
         written = self._written() if changed is None else None
@@ -325,11 +327,13 @@ class GivenTrees:
 
     def _has_all_to_itself(self, thing: GivenObject) -> bool:
         """Whether an object has arrays, which have what was given, and no other step was made with
-        one of them.
+        one of them. Parts need no arrays: that others were made with them is known.
         """
         left = {id(each.array) for each in self._arrays}
         arrays = thing.arrays
-        return bool(arrays) and all(id(x) in left and is_only_of(x, self) for x in arrays)
+        return (bool(arrays) or thing.is_part) and all(
+            id(x) in left and is_only_of(x, self) for x in arrays
+        )
 
     def _written(self) -> GivenArray | None:
         """An array whose numbers are others, for no reason that is known. Arrays that are gone are
