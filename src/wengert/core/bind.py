@@ -51,6 +51,12 @@ class Level:
         """The Dims a Tensor is computed from, if from nothing else; then its value can be known."""
         return frozenset()
 
+    def argument_behind(self, tensor: Tensor) -> str:
+        """The argument of the user's function that a Tensor is computed from, if from no other and
+        that is one whole number; else "".
+        """
+        return ""
+
     def line_of(self, tensor: Tensor) -> Line | None:
         """Where in the user's program a Tensor of this level was made, if that is known."""
         value = tensor._value

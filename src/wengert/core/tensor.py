@@ -29,6 +29,7 @@ from wengert.core.words.elsewhere import (
     torch_call,
     ufunc_name,
 )
+from wengert.core.words.numpys_numbers import with_numpys_number
 from wengert.core.words.source import (
     Line,
     is_asked_by_user,
@@ -41,7 +42,6 @@ from wengert.errors import MissingAttribute, TraceError
 
 if TYPE_CHECKING:
     from wengert.core.bind import Level
-
 
 _NOT_YET = "its number is not known yet"
 
@@ -419,6 +419,7 @@ class Tensor:
     def _refuse(self, what: str, reason: str, repair: str, line: Line | None = None) -> NoReturn:
         self.level.require_open()
         need_sizes(self.level.sizes_behind(self))
+        repair = with_numpys_number(what, self.level.argument_behind(self), repair)
         state = "traced" if self._is_recorded else "being differentiated"
         state = "batched by vmap" if self.level.batched else state
         self.level.refused = TraceError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from itertools import chain, combinations
@@ -32,6 +33,8 @@ from wengert.interpret.mistakes.torch_modes import torch_stops
 from wengert.interpret.mistakes.widening import note_widening
 
 Constants: TypeAlias = list[tuple[np.ndarray[Any, Any], Line | None]]
+
+_OF_A_BODY = re.compile(r"x\d+")  # what the operands of a scan or a loop are called
 
 _noted_constants = Meanwhile[Constants]()
 
@@ -128,9 +131,7 @@ class Trace(Level):
 
     def sizes_behind(self, tensor: Tensor) -> frozenset[str]:
         names: set[str] = set()
-        pending, seen = [tensor.handle], {tensor.handle}
-        while pending:
-            node: Node = self.graph.nodes[pending.pop()]
+        for node in self._nodes_behind(tensor):
             if node.op is op.parameter:
                 return frozenset()
             if node.op is op.input:
@@ -140,10 +141,26 @@ class Trace(Level):
                 names.add(argument)
             # Of what sizes alone make, as eye(n) is, they are parameters.
             names.update(*(x.names for x in _sizes_in(node.params) if isinstance(x, Dim)))
+        return frozenset(names)
+
+    def argument_behind(self, tensor: Tensor) -> str:
+        inputs = [each for each in self._nodes_behind(tensor) if each.op is op.input]
+        name = str(inputs[0].params["name"]) if len(inputs) == 1 else ""
+        if not name.isidentifier() or _OF_A_BODY.fullmatch(name):
+            return ""
+        t = inputs[0].type
+        assert isinstance(t, ArrayType)
+        return name if t.shape == () and t.dtype.kind in "iu" else ""
+
+    def _nodes_behind(self, tensor: Tensor) -> Iterator[Node]:
+        """The node of a Tensor, and all that it is computed from."""
+        pending, seen = [tensor.handle], {tensor.handle}
+        while pending:
+            node: Node = self.graph.nodes[pending.pop()]
+            yield node
             new = {i for i in node.operands if i is not None} - seen
             seen |= new
             pending.extend(new)
-        return frozenset(names)
 
     def line_of(self, tensor: Tensor) -> Line | None:
         node: Node = self.graph.nodes[tensor.handle]

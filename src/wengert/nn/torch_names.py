@@ -16,8 +16,8 @@ import numpy as np
 from wengert.core import tree
 from wengert.core.dtypes import is_float
 from wengert.core.words.arguments import worded
+from wengert.core.words.loaded_models import note_loaded
 from wengert.core.words.nearest import likeness
-from wengert.core.words.unused_results import warn_if_dropped
 from wengert.errors import ShapeError
 from wengert.nn.normalization import BatchNorm
 from wengert.nn.sequential import Sequential
@@ -68,9 +68,13 @@ def from_torch_names(model: Model, tensors: Mapping[str, Any]) -> Model:
     arrays = {id(x): x for x in leaves}
     made = {key: _filled(same, tensors, arrays[key]) for key, same in tied.items()}
     filled: Model = tree.unflatten(structure, [made[id(x)] for x in leaves])
-    warn_if_dropped(
+    note_loaded(
         "from_torch_names: given a model, which stays as it is; a new one with the weights was "
-        "returned, and nothing reads it. Write model = wg.nn.from_torch_names(model, tensors)."
+        "returned, and nothing reads it.",
+        "wg.nn.from_torch_names({}, tensors)",
+        model,
+        leaves,
+        [*made.values()],
     )
     return filled
 

@@ -24,7 +24,8 @@ from wengert.interpret.trace import recorded_constants
 from wengert.optim.parameters import leaf_name, warn_of_floats
 from wengert.runtime.outside.watch import owner_of
 from wengert.runtime.refusals import require_plain
-from wengert.train.mistakes.given_trees import GivenArray, GivenObject, given_arrays, given_objects
+from wengert.train.mistakes.given_objects import GivenObject, given_objects
+from wengert.train.mistakes.given_trees import GivenArray, given_arrays
 from wengert.train.mistakes.redefined_classes import require_known_classes
 from wengert.train.recorded.optimizer_groups import (
     Group,

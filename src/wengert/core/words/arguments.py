@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields, is_dataclass
 from functools import wraps
 from types import FunctionType
 from typing import Any, TypeVar, cast
@@ -413,6 +415,10 @@ def _worded(
         except TypeError as error:
             if not binding_refused(error):
                 raise
+            if _is_replacing(function, args, kwargs):
+                for field, value in kwargs.items():
+                    setattr(args[0], field, value)
+                return None
             signature = inspect.signature(function)
             kept = list(signature.parameters.values())[own:]
             made_with = [] if made_by is None else [*inspect.signature(made_by).parameters]
@@ -421,6 +427,18 @@ def _worded(
             raise clearer or error from None
 
     return call
+
+
+def _is_replacing(
+    function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> bool:
+    """Whether `dataclasses.replace` calls a constructor that is not the one of its dataclass: it
+    knows no other, and gives all fields by name.
+    """
+    if function.__name__ != "__init__" or len(args) != 1 or not is_dataclass(args[0]):
+        return False
+    caller = sys._getframe(2).f_globals.get("__name__")
+    return caller == "dataclasses" and kwargs.keys() == {each.name for each in fields(args[0])}
 
 
 def worded_methods(*names: str) -> Callable[[type[T]], type[T]]:

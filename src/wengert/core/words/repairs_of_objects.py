@@ -36,11 +36,12 @@ OF_LAYERS: Mapping[str, str] = {
     "forward": "Call it: model(x)",
     "frozen": _FREEZE,
     "load_state_dict": (
-        "Write target = wg.tree.copy(step.model), or model = wg.load(path, like=model) of a file"
+        "Write target = wg.tree.copy(step.model), or of a file model = wg.load(path, like=model), "
+        "before a step is made with it"
     ),
     **dict.fromkeys(("double", "float", "half"), _DTYPES),
     "init": "Leave it out: a layer has its weights when it is made, as in wg.nn.Linear(3, 4)",
-    "load_weights": "Write model = wg.load(path, like=model)",
+    "load_weights": "Write model = wg.load(path, like=model), before a step is made with it",
     "named_parameters": "Write zip(wg.tree.paths(model), wg.tree.leaves(model))",
     "parameters": "Write wg.tree.leaves(model); a TrainStep finds them by itself",
     "predict": "Call it: model(x), or step.bind(lambda model, x: model(x))(x) of a wg.TrainStep",

@@ -20,6 +20,7 @@ from wengert.core.dims import (
     never_shrinks,
 )
 from wengert.core.tensor import Tensor
+from wengert.core.words.numpys_numbers import with_numpys_number
 from wengert.errors import TraceError
 
 
@@ -47,9 +48,11 @@ def span(size: Size, part: slice) -> tuple[Size, Size, Size]:
     """A slice of an axis as start, size and step, cut off at the ends as Python does."""
     for bound in (part.start, part.stop, part.step):
         if isinstance(bound, Tensor):
+            argument = bound.level.argument_behind(bound)
+            repair = "Use wg.take(x, start + wg.arange(size), axis) instead"
             raise TraceError(
                 "getitem: a slice with a Tensor as a bound was given; how many elements it chooses "
-                "must be known beforehand. Use wg.take(x, start + wg.arange(size), axis) instead."
+                f"must be known beforehand. {with_numpys_number('getitem', argument, repair)}."
             )
     step = 1 if part.step is None else as_integer(part.step)
     if step == 0:

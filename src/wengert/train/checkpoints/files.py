@@ -18,10 +18,11 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
+from wengert.core import tree as core_tree
 from wengert.core.process.ending import ending
 from wengert.core.types import ArrayType
 from wengert.core.words.arguments import worded
-from wengert.core.words.unused_results import warn_if_dropped
+from wengert.core.words.loaded_models import note_loaded
 from wengert.errors import CheckpointError, MissingFile
 from wengert.train.checkpoints.drafts import replace_file
 from wengert.train.checkpoints.files_fitting import FileEntry, Fitting
@@ -114,9 +115,13 @@ def load(path: File, like: Any = None) -> Any:
     if like is None:
         return content.tree()
     fitted = content.fitted(like)
-    warn_if_dropped(
+    note_loaded(
         "load: given like, which stays as it is; a new tree with the arrays of the file was "
-        "returned, and nothing reads it. Write model = wg.load(path, like=model)."
+        "returned, and nothing reads it.",
+        "wg.load(path, like={})",
+        like,
+        core_tree.leaves(like),
+        core_tree.leaves(fitted),
     )
     return fitted
 

@@ -11,23 +11,21 @@ from __future__ import annotations
 
 import time
 import weakref
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, is_dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from types import FunctionType
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from wengert.core import tree
 from wengert.core.dtypes import is_float
 from wengert.core.words.warn import warn_user
 from wengert.errors import CopiedWarning
 from wengert.optim.parameters import leaf_name, leaves_in
-from wengert.runtime.outside.capture_walk import CaptureWalk
 from wengert.runtime.outside.live import is_live
-from wengert.runtime.outside.reads import reads_of
+from wengert.train.mistakes.given_objects import GivenObject
 from wengert.train.mistakes.given_settings import GivenSettings
-from wengert.train.mistakes.layer_settings import layer_settings
+from wengert.train.mistakes.loaded_models import LoadedModels
 from wengert.train.mistakes.outlived_steps import FunctionsOfStep
 from wengert.train.mistakes.repeated_keys import RepeatedKeys
 from wengert.train.mistakes.shared_parts import Given, SharedParts
@@ -36,8 +34,16 @@ from wengert.train.mistakes.stale_arguments import (
     warn_of_stale_reads,
 )
 from wengert.train.mistakes.stale_statistics import watch_statistics
-from wengert.train.mistakes.taken_arrays import Mark, TakenArray, mark_of, take, taken_array
-from wengert.train.mistakes.target_averages import follow_the_step, some_numbers
+from wengert.train.mistakes.taken_arrays import (
+    Mark,
+    TakenArray,
+    is_only_of,
+    mark_of,
+    take,
+    taken_array,
+)
+from wengert.train.mistakes.taken_parts import let_parts_be
+from wengert.train.mistakes.target_averages import follow_the_step, is_near, some_numbers
 from wengert.train.mistakes.untrained_reads import Training
 from wengert.train.recorded.layers.part_uses import PartUse
 
@@ -47,15 +53,6 @@ ALWAYS = 16  # looks that are made in any case; later ones, and long ones, only 
 LONG = 2e-3  # seconds
 LEAST_WORK = 100  # how much longer than a look that while is, at least
 MOST_OBJECTS = 64  # that are looked into: ensembles may have many members
-NEAR = 1e-4  # how far numbers are apart, at most, that are those of the step but for rounding
-
-_TIED = "To tie the two, make a new step with the model as it is now. "
-
-
-def _is_only_of(x: Any, own: GivenTrees) -> bool:
-    """Whether an array is of the model that a step was made with, and no other step was."""
-    known = taken_array(x)
-    return known is not None and [*known.given_to] == [own]
 
 
 @dataclass
@@ -92,83 +89,6 @@ class GivenArray:
         _warn(self.tree_name, f"{self.name} that it was made with was written to", "array")
 
 
-class GivenObject:
-    """A dataclass that was given, and what was in it. Dicts and lists have no weak references."""
-
-    def __init__(self, tree_name: str, x: Any, lives: Mapping[int, Array]) -> None:
-        self.tree_name, self.object = tree_name, weakref.ref(x)
-        self.has_other_use = False  # whether it has arrays of this step, or of another one
-        leaves = tree.leaves(x)
-        self._arrays = [*map(_reference, leaves)]
-        self._lives = [lives[id(leaf)] for leaf in leaves]
-        self._numbers = dict(tree.plain_values(x))
-
-    def change(self, own: GivenTrees) -> tuple[str, str] | None:
-        """What was put into the object that concerns the step, in words, and what to do."""
-        x, name = self.object(), self.tree_name
-        try:
-            leaves = tree.leaves(x)
-        except Exception:  # it is no model any more
-            return None
-        if len(leaves) != len(self._arrays):
-            return f"the {name} that it was made with has other arrays by now", ""
-        for i, leaf in enumerate(leaves):
-            if leaf is self._arrays[i]():
-                continue
-            path = f"leaf {tree.paths(x)[i]!r} of the {name} that it was made with"
-            if _is_only_of(leaf, own):
-                return f"{path} was replaced by another one of it", _TIED
-            if taken_array(leaf) is None and not _is_near(np.asarray(leaf), self._lives[i]):
-                return f"{path} was replaced", ""
-            self.has_other_use = True
-        return None
-
-    def other_number(
-        self, functions: Sequence[Any], own: GivenTrees
-    ) -> tuple[str, Any, Any] | None:
-        """The path of a number or text that was set, and that code of the loss and of bound
-        functions, of the object or of our layers could read; what it is now, and what it was.
-        Layers that have another use by now may have other settings there.
-        """
-        x = self.object()
-        now = dict(tree.plain_values(x))
-        changed = [path for path, was in self._numbers.items() if now.get(path, was) != was]
-        if not changed:
-            return None
-        walk = CaptureWalk()
-        walk.follow([*functions, x])
-        names = {name for code in walk.captures.codes for name in reads_of(code).attributes}
-        settings = layer_settings(x) if own.has_all_to_itself(self) else ()
-        for path in changed:
-            if path.rpartition(".")[2] in names or path in settings:
-                return path, now[path], self._numbers[path]
-        self._numbers = now
-        return None
-
-    @property
-    def arrays(self) -> list[Any]:
-        """Those of its arrays that are left."""
-        return [array() for array in self._arrays]
-
-    def has_some_of(self, arrays: Collection[int]) -> bool:
-        """Whether one of its arrays is among these, given by their ids."""
-        return any(id(array()) in arrays for array in self._arrays)
-
-    def accept(self) -> None:
-        """Take what is in the object for what was given, if it is of the same form."""
-        try:
-            leaves = tree.leaves(self.object())
-        except Exception:  # it is no model any more
-            return
-        if len(leaves) == len(self._arrays):
-            self._arrays = [*map(_reference, leaves)]
-
-
-def _reference(leaf: Any) -> Callable[[], Any]:
-    """How to find an array as long as it lives; NumPy's numbers have no weak references."""
-    return weakref.ref(leaf) if isinstance(leaf, np.ndarray) else lambda: leaf
-
-
 def _warn(tree_name: str, done: str, thing: str, repair: str = "") -> None:
     repair = repair or (
         f"Write into the arrays of step.{tree_name}, or assign a whole {tree_name} to "
@@ -179,22 +99,6 @@ def _warn(tree_name: str, done: str, thing: str, repair: str = "") -> None:
         f"If the {thing} has another use by now, make the step with wg.tree.copy({tree_name}).",
         CopiedWarning,
     )
-
-
-def given_objects(
-    tree_name: str, x: Any, given: Iterable[Any], live: Iterable[Array]
-) -> list[GivenObject]:
-    """The outermost dataclasses of a tree, whose arrays are given beside the step's copies."""
-    lives = {id(leaf): copy for leaf, copy in zip(given, live, strict=True)}
-    return [GivenObject(tree_name, each, lives) for each in _dataclasses(x)]
-
-
-def _dataclasses(x: Any) -> Iterator[Any]:
-    if isinstance(x, dict | list | tuple):
-        for each in x.values() if isinstance(x, dict) else x:
-            yield from _dataclasses(each)
-    elif is_dataclass(x) and not isinstance(x, type) and type(x).__weakrefoffset__:
-        yield x
 
 
 def given_arrays(
@@ -225,6 +129,7 @@ class GivenTrees:
         self._looks, self._taken, self._not_before = 0, 0.0, 0.0
         self._took_last = 0.0  # seconds; in one look alone Python may have collected garbage
         self._shared = SharedParts()
+        self.loaded_models = LoadedModels(self._shared.given)
         self.stale_arguments, self.repeated_keys = StaleArguments(), RepeatedKeys()
         self.settings, self.functions = GivenSettings(), FunctionsOfStep()
         self._training = Training(loss)
@@ -235,7 +140,7 @@ class GivenTrees:
         """Whether nothing is left that could be written to, or take turns with this step, and no
         argument to look at.
         """
-        if self._has_trees or self.settings:
+        if self._has_trees or self.settings or not self.loaded_models.is_over:
             return False
         return self.stale_arguments.is_over and self.repeated_keys.is_over
 
@@ -325,6 +230,8 @@ class GivenTrees:
 
     def before_call(self, calls: int, batch: Sequence[Any]) -> None:
         """Look, if it is time for it, before the call that follows so many others."""
+        if not self.loaded_models.is_over:
+            self.loaded_models.look(batch)
         if calls >= self._due:
             self._due = calls + max(min(calls, MOST_CALLS), 1)
             if calls == 1:
@@ -367,6 +274,8 @@ class GivenTrees:
         for each in [known for x in leaves if (known := taken_array(x)) is not None]:
             each.is_argument = True
             each.is_reference |= self in each.given_to
+        for argument in arguments:
+            let_parts_be(argument)
         self._shared.note_arguments(leaves)
         self._arrays = [each for each in self._arrays if id(each.array) not in met]
         self._objects = [each for each in self._objects if not each.has_some_of(met)]
@@ -390,9 +299,8 @@ class GivenTrees:
         self._not_before = begin + self._taken * (1 + LEAST_WORK)
 
     def _warn_of_changes(self) -> None:
-        self._objects = [
-            each for each in self._objects if each.object() is not None and not each.has_other_use
-        ]
+        left = [part for each in self._objects for part in each.left()]
+        self._objects = [each for each in left if not each.has_other_use]
         changes = ((each, each.change(self)) for each in self._objects)
         changed = next((pair for pair in changes if pair[1] is not None), None)
         written = self._written() if changed is None else None
@@ -410,7 +318,7 @@ class GivenTrees:
         """Warn, once, of a number that was set and is part of the program."""
         functions = [self._loss, *filter(None, (each() for each in self._bound))]
         for each in self._objects:
-            other = each.other_number(functions, self)
+            other = each.other_number(functions, self._has_all_to_itself)
             if other is not None:
                 path, now, was = other
                 self._arrays, self._objects = [], []
@@ -424,13 +332,15 @@ class GivenTrees:
                 )
                 return
 
-    def has_all_to_itself(self, thing: GivenObject) -> bool:
+    def _has_all_to_itself(self, thing: GivenObject) -> bool:
         """Whether an object has arrays, which have what was given, and no other step was made with
-        one of them.
+        one of them. Parts need no arrays: that others were made with them is known.
         """
         left = {id(each.array) for each in self._arrays}
         arrays = thing.arrays
-        return bool(arrays) and all(id(x) in left and _is_only_of(x, self) for x in arrays)
+        return (bool(arrays) or thing.is_part) and all(
+            id(x) in left and is_only_of(x, self) for x in arrays
+        )
 
     def _written(self) -> GivenArray | None:
         """An array whose numbers are others, for no reason that is known. Arrays that are gone are
@@ -444,7 +354,7 @@ class GivenTrees:
                 continue
             now = marks[id(x)] if id(x) in marks else marks.setdefault(id(x), mark_of(x))
             if now not in (each.mark, each.taken.mark):
-                if not _is_near(x, each.live):
+                if not is_near(x, each.live):
                     others.append((each, x))
                 continue
             if now != each.mark:
@@ -470,11 +380,3 @@ def _follow(written: Sequence[tuple[GivenArray, Array]]) -> bool:
     return follow_the_step(
         [(each.numbers, some_numbers(x), some_numbers(each.live)) for each, x in written]
     )
-
-
-def _is_near(x: Array, live: Array) -> bool:
-    if x.shape != live.shape or not is_float(live.dtype):  # it may be reshaped in place
-        return bool(np.array_equal(x, live))
-    with np.errstate(all="ignore"):
-        scale = float(np.max(np.abs(live), initial=0.0))
-        return bool(np.allclose(x, live, NEAR, NEAR * scale, equal_nan=True))

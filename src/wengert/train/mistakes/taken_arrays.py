@@ -61,3 +61,11 @@ def taken_array(x: Any) -> TakenArray | None:
     """What is known of an array, if a step was made with it."""
     known = _taken.get(id(x))
     return known if known is not None and known.array() is x else None
+
+
+def is_only_of(x: Any, own: object) -> bool:
+    """Whether an array is of the model that a step was made with, given by its GivenTrees, and no
+    other step was.
+    """
+    known = taken_array(x)
+    return known is not None and [*known.given_to] == [own]
