@@ -25,7 +25,7 @@ from wengert.optim.parameters import leaf_name, leaves_in
 from wengert.runtime.outside.live import is_live
 from wengert.train.mistakes.given_objects import GivenObject
 from wengert.train.mistakes.given_settings import GivenSettings
-from wengert.train.mistakes.loaded_models import LoadedModels
+from wengert.train.mistakes.late_loads import LateLoads
 from wengert.train.mistakes.outlived_steps import FunctionsOfStep
 from wengert.train.mistakes.repeated_keys import RepeatedKeys
 from wengert.train.mistakes.shared_parts import Given, SharedParts
@@ -129,7 +129,7 @@ class GivenTrees:
         self._looks, self._taken, self._not_before = 0, 0.0, 0.0
         self._took_last = 0.0  # seconds; in one look alone Python may have collected garbage
         self._shared = SharedParts()
-        self.loaded_models = LoadedModels(self._shared.given)
+        self.late_loads = LateLoads(self._shared.given)
         self.stale_arguments, self.repeated_keys = StaleArguments(), RepeatedKeys()
         self.settings, self.functions = GivenSettings(), FunctionsOfStep()
         self._training = Training(loss)
@@ -140,7 +140,7 @@ class GivenTrees:
         """Whether nothing is left that could be written to, or take turns with this step, and no
         argument to look at.
         """
-        if self._has_trees or self.settings or not self.loaded_models.is_over:
+        if self._has_trees or self.settings or not self.late_loads.is_over:
             return False
         return self.stale_arguments.is_over and self.repeated_keys.is_over
 
@@ -230,8 +230,8 @@ class GivenTrees:
 
     def before_call(self, calls: int, batch: Sequence[Any]) -> None:
         """Look, if it is time for it, before the call that follows so many others."""
-        if not self.loaded_models.is_over:
-            self.loaded_models.look(batch)
+        if not self.late_loads.is_over:
+            self.late_loads.look(batch)
         if calls >= self._due:
             self._due = calls + max(min(calls, MOST_CALLS), 1)
             if calls == 1:

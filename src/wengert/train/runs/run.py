@@ -86,7 +86,7 @@ class Run(NamedTuple):
     def _begun(self, engine: Engine) -> NativeSteps:
         look_at_counts(self.by, self.epochs, self.data.steps(self.drop_last), [engine])
         engine.skipped_steps.begin()
-        engine.given.loaded_models.look(self.data.leaves)
+        engine.given.late_loads.look(self.data.leaves)
         return NativeSteps(engine, self.data, self.shuffle_seed, self.data.rest(self.drop_last))
 
     def _stretch(

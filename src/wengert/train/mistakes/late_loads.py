@@ -1,4 +1,4 @@
-"""Loaded models: the one that a step was made with was replaced by one from a file, under the same
+"""Late loads: the model that a step was made with was replaced by one from a file, under the same
 name, before the step has trained. torch would load into the model that its optimizer has; a step
 has a copy, and begins with the numbers from before.
 
@@ -21,7 +21,7 @@ from wengert.train.mistakes.taken_arrays import TakenArray, taken_array
 from wengert.train.mistakes.target_averages import some_numbers
 
 
-class LoadedModels:
+class LateLoads:
     """What was loaded in the place of the model that a step was made with, given its arrays."""
 
     def __init__(self, given: Mapping[TakenArray, Given]) -> None:
