@@ -171,8 +171,24 @@ def test_a_flag_of_other_programs_is_translated(command, typed, meant):
     assert f"No such option: {typed} (Possible options: {meant})" in complaint
 
 
-def test_a_column_without_its_flag_is_told_the_flag(command):
-    code, _, complaint = command("train", "digits", "digit")
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ("digits digit", "(digit). The column to learn is an option: --target NAME"),
+        ("tr.csv --target y --layers 32 32", "(32). Sizes of layers are one word, with commas: "),
+        ("tr.csv --target y --layers 32 32", "--layers 32,32"),
+        ("--layers 64, 32 16 tr.csv", "--layers 64,32,16"),
+        ("tr.csv te.csv --target y", "(te.csv). One file or set is trained on; join files"),
+        ("tr.csv te.csv --target y", "wengert predict RUN te.csv predicts its rows"),
+        ("--ignore a tr.csv te.csv --target y", "(te.csv). One file or set is trained on"),
+        ("tr.csv --target y --ignore a b", "(b). --ignore takes one column, and may repeat: "),
+        ("tr.csv --target y --ignore a b", "--ignore a --ignore b"),
+        ("tr.csv --target median price", "(price). An option takes one word; one with spaces"),
+        ("tr.csv --target=y z", "(z). An option takes one word; one with spaces"),
+        ("tr.csv y --layers 32", "(y). The column to learn is an option: --target NAME"),
+    ],
+)
+def test_words_that_are_too_many_are_told_what_is_meant(command, words, told):
+    code, _, complaint = command("train", *words.split())
     assert code == ExitCode.USAGE
-    told = " ".join(complaint.replace("│", " ").split())  # in a frame, of several lines
-    assert "(digit). The column to learn is an option: --target NAME" in told
+    assert told in " ".join(complaint.replace("│", " ").split())  # in a frame, of several lines

@@ -13,7 +13,7 @@ import scipy.special
 import scipy.stats
 
 import wengert as wg
-from wengert.errors import TraceError
+from wengert.errors import MissingAttribute, TraceError
 
 X = np.array([0.5, 1.0, 2.0])
 BINS = np.array([0.0, 0.7, 1.5])
@@ -25,6 +25,7 @@ WRITTEN = {
     "np.digitize": lambda x: np.digitize(x, BINS),
     "np.apply_along_axis": lambda x: np.apply_along_axis(np.sum, 0, x),
     "np.linalg.cond": lambda x: np.linalg.cond(x * SQUARE),
+    "np.unique": lambda x: np.unique(x),
     "scipy.integrate.trapezoid": lambda x: scipy.integrate.trapezoid(x, X),
     "scipy.integrate.cumulative_trapezoid": lambda x: scipy.integrate.cumulative_trapezoid(x, X),
     "scipy.integrate.solve_ivp": lambda x: scipy.integrate.solve_ivp(lambda _, y: -y, (0, 1), x).y,
@@ -62,6 +63,9 @@ def test_the_function_is_named_with_what_to_write_instead(name):
     with pytest.raises(TraceError) as found:
         wg.grad(lambda x: wg.sum(WRITTEN[name](x)))(X)
     assert str(found.value).startswith(f"{name}: given a Tensor")
+    if name == "np.unique":
+        assert "How many numbers differ is known only when the program runs" in str(found.value)
+        return
     assert f"Write {INSTEAD.get(name, 'it with the functions of wg')}" in str(found.value).replace(
         "Write s = ", "Write "
     ).replace("Write factor = wg.linalg.cholesky(x), and ", "Write ")
@@ -132,3 +136,61 @@ def test_an_item_of_a_list_is_told_to_be_stacked_and_sizes_are_not():
     for f in (lambda x: layers[: wg.argmax(x)], lambda x: wg.zeros(wg.argmax(x))):
         with pytest.raises(TraceError, match="keep sizes plain numbers"):
             wg.compile(f)(x)
+
+
+UNIQUE = {
+    "wg.unique": lambda x: wg.unique(x),
+    "np.unique": lambda x: np.unique(x, return_inverse=True)[1],
+    "Tensor.unique": lambda x: x.unique(),
+    "unique_all": lambda x: wg.unique_values(x),
+}
+
+
+@pytest.mark.parametrize("name", UNIQUE)
+def test_whichever_name_the_different_numbers_have(name):
+    with pytest.raises((TraceError, MissingAttribute)) as found:
+        wg.compile(UNIQUE[name])(X)
+    text = str(found.value)
+    assert text.startswith(f"{name}: ")
+    assert "ow many numbers differ is known only when the program runs" in text
+    assert "utside" in text
+    assert "wg.sort" in text
+
+
+def test_the_different_numbers_of_what_is_known_are_found():
+    assert wg.compile(lambda x: x * len(np.unique(BINS)))(X)[1] == 3.0
+    np.testing.assert_array_equal(wg.unique_values(BINS), BINS)
+
+
+def test_a_method_of_scikit_learn_is_called_as_the_user_wrote_it():
+    preprocessing = pytest.importorskip("sklearn.preprocessing")
+    linear_model = pytest.importorskip("sklearn.linear_model")
+    pipeline = pytest.importorskip("sklearn.pipeline")
+    rows = np.random.default_rng(0).normal(size=(20, 3))
+    scaler = preprocessing.StandardScaler().fit(rows)
+    line = pipeline.make_pipeline(preprocessing.StandardScaler(), linear_model.Ridge())
+    line.fit(rows, rows[:, 0])
+
+    class Own(preprocessing.StandardScaler):
+        pass
+
+    own = Own().fit(rows)
+    calls = {
+        "sklearn.preprocessing.StandardScaler.fit": lambda x: scaler.fit(x),
+        "sklearn.preprocessing.StandardScaler.transform": lambda x: scaler.transform(x),
+        "sklearn.preprocessing.StandardScaler.fit_transform": lambda x: scaler.fit_transform(x),
+        "sklearn.preprocessing.scale": lambda x: preprocessing.scale(x),
+        "sklearn.linear_model.Ridge.predict": lambda x: line[-1].predict(x),
+        "sklearn.pipeline.Pipeline.predict": lambda x: line.predict(x),
+        "Own.transform": lambda x: own.transform(x),
+    }
+    for name, function in calls.items():
+        for way in (wg.compile, lambda f: wg.grad(lambda x: wg.sum(f(x)))):
+            with pytest.raises(TraceError, match=rf"(\S*\.)?{name}: given a Tensor"):
+                way(function)(rows)
+
+
+def test_a_class_of_pandas_is_called_by_its_name():
+    pandas = pytest.importorskip("pandas")
+    with pytest.raises(TraceError, match=r"^pandas\.\S*DataFrame: given a Tensor that is traced"):
+        wg.compile(lambda x: pandas.DataFrame(x))(SQUARE)

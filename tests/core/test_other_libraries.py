@@ -388,10 +388,3 @@ def test_a_series_is_read_by_place():
         assert type(value) is np.ndarray
         np.testing.assert_array_equal(value, expected)
         assert pull(np.ones(value.shape)) == (float(np.sum(frame.to_numpy())) / (3 - value.ndim),)
-
-
-def test_jax_in_a_recorded_function_is_told_what_to_write():
-    jax = pytest.importorskip("jax")
-    with pytest.raises(TypeError) as refused:
-        wg.compile(lambda w: wg.sum(w * jax.lax.stop_gradient(w)))(np.ones(3))
-    assert "wg.stop_gradient for jax.lax.stop_gradient" in "".join(refused.value.__notes__)

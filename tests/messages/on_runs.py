@@ -13,6 +13,14 @@ from wengert.train import guard
 X, Y = np.ones((4, 3)), np.ones(4)
 
 
+class _DataSet:
+    def __len__(self) -> int:
+        return len(X)
+
+    def __getitem__(self, i: int) -> Any:
+        return X[i], Y[i]
+
+
 def loss(w: Any, x: Any, y: Any) -> Any:
     return wg.mean((x @ w - y) ** 2)
 
@@ -75,6 +83,7 @@ CASES: dict[str, Callable[[], Any]] = {
     "TrainStep.run: a generator of batches": lambda: step().run(
         (batch for batch in [(X, Y)]), batch_size=2
     ),
+    "TrainStep.run: a data set": lambda: step().run(_DataSet(), batch_size=2),
     "TrainStep.evaluate: an iterator of batches": lambda: step().evaluate(
         loss, iter([(X, Y)]), batch_size=2
     ),

@@ -7,17 +7,21 @@ from array import array
 from collections.abc import Callable
 from typing import Any
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import scipy.optimize
 import scipy.sparse
 import scipy.special
 from sklearn.metrics import median_absolute_error
+from sklearn.preprocessing import StandardScaler
 
 import wengert as wg
 from messages.units import lengths
 from wengert.core.dims import Dim
 
 line, square = np.ones(3), np.ones((3, 3))
+scaler = StandardScaler().fit(square)
 
 
 def traced(function: Callable[..., Any], *args: Any) -> Any:
@@ -100,6 +104,12 @@ PYTHON: dict[str, Callable[[], Any]] = {
     "sklearn: a metric, differentiated": lambda: differentiated(
         lambda x: median_absolute_error(x, x)
     ),
+    "sklearn: a scaler, traced": lambda: traced(lambda x: scaler.transform(x), square),
+    "jnp.sin: a function of JAX, traced": lambda: traced(lambda x: jnp.sin(x)),
+    "jnp.where: a function of JAX, traced": lambda: traced(lambda x: jnp.where(x > 0, x, 0)),
+    "jax.grad: a function of JAX, differentiated": lambda: differentiated(
+        lambda x: jax.grad(jnp.sum)(x)
+    ),
     "item: differentiated": lambda: differentiated(lambda x: x.item() * 2.0, 1.0),
     "tolist: differentiated": lambda: differentiated(lambda x: sum(x.tolist())),
     "format: traced": lambda: traced(lambda x: f"{x:.3f}"),
@@ -154,6 +164,7 @@ NUMPY: dict[str, Callable[[], Any]] = {
         lambda x: np.linalg.eig(wg.outer(x, x))[0].sum()
     ),
     "np.nanargmax: a function with another way to write it": lambda: differentiated(np.nanargmax),
+    "np.unique: how many there are is not known": lambda: traced(np.unique),
     "np.frexp: an unknown ufunc": lambda: differentiated(lambda x: np.frexp(x)[0].sum()),
     "np.subtract.reduce: an unknown method, traced": lambda: traced(
         lambda x: np.subtract.reduce(x)

@@ -111,7 +111,17 @@ def test_an_argument_that_is_not_finite():
     assert (found.op, found.value, found.index) == ("input", "nan", (2, 0))
     assert found.parameter == "model.w.1"
     assert "argument 'model.w.1' is nan at index (2, 0)" in str(found)
+    assert "Correct the argument, or pass" in str(found)
     assert found.result_index == (0, 0)
+
+
+def test_nan_that_a_product_with_a_mask_keeps():
+    x = np.array([[1.0, np.nan], [2.0, 3.0]])
+    found = raised(lambda x: wg.sum(x * ~wg.isnan(x)), x)
+    assert "leave masked NaN out with wg.where(mask, x, 0), as 0 * nan is nan, or" in str(found)
+    assert wg.compile(lambda x: wg.sum(wg.where(~wg.isnan(x), x, 0)))(x) == 6.0
+    infinite = raised(lambda x: wg.sum(x), np.array([1.0, np.inf]))
+    assert "Correct the argument, or pass" in str(infinite)
 
 
 def test_a_constant_that_is_not_finite():

@@ -7,11 +7,10 @@ from functools import partial
 from glob import escape, glob
 from importlib import metadata
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from typer.core import TyperCommand
 
 from wengert.cli.datasets.builtin_sets import SETS
 from wengert.cli.datasets.data_source import ENDINGS
@@ -32,11 +31,11 @@ from wengert.cli.running.live_progress import LiveProgress
 from wengert.cli.running.run_folder import RunFolder, next_folder
 from wengert.cli.running.train_run import TrainRun, resumed_settings
 from wengert.cli.told import code_of, note, put, say, write_any_letter
+from wengert.cli.train_command import TrainCommand
 from wengert.cli.train_settings import (
     OPTIMIZERS,
     SCHEDULES,
     TrainSettings,
-    called_here,
     flag,
     merged,
     parsed_layers,
@@ -350,24 +349,6 @@ def about(
     """Train small networks on tables, compiled to native code; look at what came of it."""
 
 
-class _TrainCommand(TyperCommand):  # type: ignore[misc]  # typer has no types here
-    """Knows what other programs call its flags."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        try:
-            return cast("list[str]", super().parse_args(ctx, args))
-        except Exception as error:  # typer has this class from click, or from a copy of it
-            name = getattr(error, "option_name", None)
-            if isinstance(name, str) and hasattr(error, "possibilities"):
-                given = name.lstrip("-").replace("-", "_").lower()
-                here = called_here(given)
-                if here != given:
-                    error.possibilities = [flag(here)]
-            elif str(getattr(error, "message", "")).startswith("Got unexpected extra argument"):
-                error.message += ". The column to learn is an option: --target NAME"  # type: ignore[attr-defined]
-            raise
-
-
 def make_app() -> typer.Typer:
     app = typer.Typer(
         no_args_is_help=True,
@@ -375,7 +356,7 @@ def make_app() -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback(epilog=EXIT_CODES)(about)
-    app.command(cls=_TrainCommand, help=TRAIN_HELP, epilog=TRAIN_EXAMPLES)(train)
+    app.command(cls=TrainCommand, help=TRAIN_HELP, epilog=TRAIN_EXAMPLES)(train)
     app.command(epilog=PREDICT_EXAMPLES)(predict)
     app.command(epilog="Example:\n\nwengert inspect runs/digits-1")(inspect)
     app.command(epilog=COMPARE_EXAMPLES)(compare)

@@ -14,15 +14,17 @@ from wengert.core.graph import Graph, Node
 from wengert.core.table import op
 from wengert.core.types import ArrayType, type_of
 from wengert.interpret.derive import vjp_flat
-from wengert.interpret.replay import replay_all
+from wengert.interpret.replay import replay, replay_all
 from wengert.interpret.trace import trace_flat
+from wengert.train.batch import leaf_names
 from wengert.train.eager_steps import run_eagerly
 from wengert.train.engine import Engine
 from wengert.train.nonfinite import explain_nonfinite
-from wengert.train.recorded.loss_call import call_loss, leaves_of
+from wengert.train.recorded.loss_call import leaves_of
 from wengert.train.recorded.step_arrays import CALLS, LOSS, REPORT
-from wengert.train.recorded.step_results import read_results
+from wengert.train.recorded.step_function import flat_loss
 from wengert.train.storage import Array
+from wengert.train.wide_program import in_float64
 
 # By the least precise dtype that is computed in.
 TOLERANCES = {float32: 1e-4, float64: 1e-9}  # of compiled code against op by op
@@ -128,8 +130,8 @@ def _in_float64(
     engine: Engine, batch: Sequence[Any], gradients: Sequence[Array]
 ) -> tuple[Array, list[Array]]:
     """Loss and gradients with all floats in float64, in the form of these gradients."""
-    wide_loss, xs = _wide_loss(engine, batch)
-    (value,), pullback = vjp_flat(lambda *values: [wide_loss(values)], xs)
+    loss = _wide_loss(engine, batch)
+    (value,), pullback = vjp_flat(lambda *values: [loss(values)], loss.trained)
     wide, found = iter(pullback([np.ones(value.shape, value.dtype)])), []
     for segment, narrow in zip(engine.plan.storage.trained, gradients, strict=True):
         found.append(np.zeros(narrow.shape))
@@ -150,9 +152,9 @@ def _least_precise(nodes: Iterable[Node]) -> DType:
     return float64
 
 
-def _moved(graph: Graph) -> list[Node]:
-    """The nodes that depend on an input."""
-    reached = set(graph.inputs)
+def _moved(graph: Graph, inputs: Sequence[int]) -> list[Node]:
+    """The nodes that depend on one of these inputs."""
+    reached = set(inputs)
     for number, node in enumerate(graph.nodes):
         if reached.intersection(node.operands):
             reached.add(number)
@@ -180,32 +182,24 @@ class _Slopes:
 
 
 def _slopes(engine: Engine, batch: Sequence[Any]) -> _Slopes:
-    loss, xs = _wide_loss(engine, batch)
-    # What the loss itself casts to float32 stays float32, and so do the errors of differences.
-    types, names = [type_of(x) for x in xs], [f"x{i}" for i in range(len(xs))]
-    graph, _ = trace_flat(lambda *values: [loss(values)], types, names)
-    dtype = _least_precise(_moved(graph))
+    loss = _wide_loss(engine, batch)
+    xs, graph = loss.trained, loss.graph
+    # What a function with rules of its own casts to float32 stays float32, and so do the errors of
+    # differences.
+    dtype = _least_precise(_moved(graph, graph.inputs[: len(xs)]))
     rng = np.random.default_rng(0)
     vs: list[Array] = [np.asarray(rng.standard_normal(x.shape)) for x in xs]
-    slopes = _slopes_at(loss, graph, xs, vs, dtype)
+    slopes = _slopes_at(loss, xs, vs, dtype)
     if slopes.agree or dtype == float32:
         return slopes
     moved = [x + MOVED * rng.standard_normal(x.shape) for x in xs]
-    beside = _slopes_at(loss, graph, moved, vs, dtype)
+    beside = _slopes_at(loss, moved, vs, dtype)
     return beside if beside.agree else slopes
 
 
-def _slopes_at(
-    loss: Callable[[Sequence[Any]], Any],
-    graph: Graph,
-    xs: Sequence[Array],
-    vs: Sequence[Array],
-    dtype: DType,
-) -> _Slopes:
-    """The slopes at a point, by the differences that agree with the gradient, or else the first;
-    the loss comes with its graph.
-    """
-    loss_beside = _with_stopped_values(graph, xs)
+def _slopes_at(loss: _WideLoss, xs: Sequence[Array], vs: Sequence[Array], dtype: DType) -> _Slopes:
+    """The slopes at a point, by the differences that agree with the gradient, or else the first."""
+    loss_beside = _with_stopped_values(loss, xs)
     (value,), pullback = vjp_flat(lambda *values: [loss(values)], xs)
     seed = np.ones(value.shape, value.dtype)
     gradients = [
@@ -232,11 +226,12 @@ def _slopes_at(
     return next(filter(lambda each: each.agree, map(by_differences, others)), slopes)
 
 
-def _with_stopped_values(graph: Graph, xs: Sequence[Array]) -> Callable[[Sequence[Any]], Any]:
-    """The function of a graph, with what `stop_gradient` is given at a point: its derivative there
-    is that of a function in which this is constant. In bodies of loops it is computed anew.
+def _with_stopped_values(loss: _WideLoss, xs: Sequence[Array]) -> Callable[[Sequence[Any]], Any]:
+    """The loss, with what `stop_gradient` is given at a point: its derivative there is that of a
+    function in which this is constant. In bodies of loops it is computed anew.
     """
-    values = replay_all(graph, dict(zip(graph.inputs, xs, strict=True)))
+    graph = loss.graph
+    values = replay_all(graph, dict(zip(graph.inputs, [*xs, *loss.others], strict=True)))
     stopped = {
         number: values[number]
         for number, node in enumerate(graph.nodes)
@@ -244,33 +239,43 @@ def _with_stopped_values(graph: Graph, xs: Sequence[Array]) -> Callable[[Sequenc
     }
 
     def function(beside: Sequence[Any]) -> Any:
-        given = stopped | dict(zip(graph.inputs, beside, strict=True))
-        return replay_all(graph, given)[graph.returns[0]]
+        inputs = dict(zip(graph.inputs, [*beside, *loss.others], strict=True))
+        return replay_all(graph, stopped | inputs)[graph.returns[0]]
 
     return function
 
 
-def _wide_loss(
-    engine: Engine, batch: Sequence[Any]
-) -> tuple[Callable[[Sequence[Any]], Any], list[Array]]:
-    """The loss as a function of the trained parameters with all floats in float64; and the values
-    of these parameters.
-    """
-    plan = engine.plan
-    live = engine.arrays.map(_wide)
-    fixed = engine.fixed._replace(frozen=tuple(map(_wide, engine.fixed.frozen)))
-    leaves = leaves_of(plan.storage, live.weights, fixed)
-    batch = [tree.map(_wide, x) for x in batch]
-    places = [parameter.place for parameter in plan.trained]
+@dataclass(frozen=True)
+class _WideLoss:
+    """The loss as a function of the trained parameters, with all floats in float64."""
 
-    def loss(values: Sequence[Any]) -> Any:
-        full = list(leaves)
-        for place, x in zip(places, values, strict=True):
-            full[place] = x
-        returned = call_loss(plan, plan.storage.tree(full), live, fixed, batch)
-        return read_results(returned, plan.carried, live.carried, plan.has_aux)[0]
+    graph: Graph  # of these parameters, then of all else that it is given
+    trained: list[Array]
+    others: list[Array]
 
-    return loss, [leaves[place] for place in places]
+    def __call__(self, values: Sequence[Any]) -> Any:
+        return replay(self.graph, [*values, *self.others])[0]
+
+
+def _wide_loss(engine: Engine, batch: Sequence[Any]) -> _WideLoss:
+    """It is recorded in the dtypes of the step, as it is for training."""
+    plan, arrays = engine.plan, engine.arrays
+    leaves = leaves_of(plan.storage, arrays.weights, engine.fixed)
+    trained = [leaves[parameter.place] for parameter in plan.trained]
+    others, structure = tree.flatten((tuple(arrays.in_order()), engine.fixed, tuple(batch)))
+
+    def loss(*values: Any) -> Sequence[Any]:
+        given, fixed, batch = tree.unflatten(structure, values[len(trained) :])
+        named = arrays.named(given, ())
+        full = leaves_of(plan.storage, named.weights, fixed)
+        return flat_loss(plan, named, full, fixed, batch)[0](*values[: len(trained)])[:1]
+
+    inputs = [*trained, *others]
+    names = [parameter.path for parameter in plan.trained]
+    names += [f"own{i}" for i in range(len(others) - len(tree.leaves(tuple(batch))))]
+    names += leaf_names(plan.parameters.names(len(batch)), batch)
+    graph, _ = trace_flat(loss, [type_of(x) for x in inputs], names)
+    return _WideLoss(in_float64(graph), [_wide(x) for x in trained], [_wide(x) for x in others])
 
 
 def _wide(x: Any) -> Any:

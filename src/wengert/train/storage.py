@@ -13,7 +13,7 @@ import numpy as np
 from wengert.core import tree
 from wengert.core.dtypes import DType, float32, float64, is_float, require_supported
 from wengert.core.trees.same import same
-from wengert.core.words.elsewhere import updates_attribute
+from wengert.core.words.callers import updates_attribute
 from wengert.core.words.functions import NAMELESS, name_of_function
 from wengert.core.words.lost_writes import below, require_unwritten
 from wengert.core.words.source import Line

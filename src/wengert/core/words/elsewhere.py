@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
-from dis import EXTENDED_ARG, opmap
-from types import FrameType
-from typing import Any
 
 import numpy as np
 
-from wengert.core.table import FUNCTIONS, op
+from wengert.core.table import FUNCTIONS, SCIPY_UFUNCS, op
+from wengert.core.words.callers import TORCH_DISTRIBUTIONS, scipy_function
 from wengert.core.words.nearest import misspelt
-from wengert.core.words.source import Line, is_users, is_users_own
 
 _CONVERSIONS = {
     "bool": "bool",
@@ -31,6 +28,10 @@ _CHANGES = {
     "put_along_axis": "Write x = wg.at(x)[index].set(values), with an index for each axis",
     "putmask": "Write x = wg.where(mask, values, x)",
 }
+_UNIQUE = (
+    "How many numbers differ is known only when the program runs: call it outside, "
+    "index = np.unique(x, return_inverse=True)[1], and pass what it gives, or use wg.sort(x)"
+)
 # Functions without one of the same name here, of whatever library.
 _INSTEAD = {
     **dict.fromkeys(
@@ -53,6 +54,7 @@ _INSTEAD = {
     ),
     "quad": "Write a sum over points, such as np.trapezoid(f(x), x)",
     "solve_ivp": "Write wg.odeint(f, y0, times), where f(y, t) has the time last",
+    "unique": _UNIQUE,
     "vectorize": "Write wg.vmap(f)(x)",
     "nanargmax": "Write wg.argmax(wg.where(wg.isnan(x), -np.inf, x))",
     "nanargmin": "Write wg.argmin(wg.where(wg.isnan(x), np.inf, x))",
@@ -80,7 +82,6 @@ _OF_SEARCHES = (
     "derivative, as docs/how-to/implicit-derivatives.md does, outside of compiled functions"
 )
 SCIPY_SPECIAL = "scipy.special."
-_TORCH_DISTRIBUTIONS = "torch.distributions"
 # Those that torch has by the same name.
 _DISTRIBUTIONS = (
     *("Bernoulli", "Beta", "Categorical", "Gamma", "MultivariateNormal", "Normal", "Uniform"),
@@ -124,6 +125,7 @@ REPAIRS = {
     "t": "Write x.T",
     "to": "Write x.astype(dtype)",
     "type": "Write x.astype(dtype)",
+    "unique": _UNIQUE,
     "unsqueeze": "Write wg.expand_dims(x, axis)",
     "view": "Write x.reshape(shape)",
     "view_as": "Write x.reshape(y.shape)",
@@ -194,7 +196,7 @@ def function_of_wg(name: str) -> str:
         return "Convert the sparse matrix with toarray() first"
     if own in ("rfft", "irfft"):
         return f"Write wg.fft.{own}, where complex numbers are pairs of real arrays"
-    if name.startswith(("np.fft.", "scipy.fft.")):
+    if name.startswith(("np.fft.", "jnp.fft.", "scipy.fft.")):
         return _FOURIER
     if own in _INSTEAD:
         return _INSTEAD[own]
@@ -202,9 +204,10 @@ def function_of_wg(name: str) -> str:
         return _OF_SEARCHES
     if name.startswith("scipy.stats.") and name.count(".") == 3:
         return _of_statistics(name)
-    if name.startswith("scipy.") and getattr(np, own, None) in FUNCTIONS:
+    if name.startswith(("scipy.", "jnp.")) and getattr(np, own, None) in FUNCTIONS:
         return f"Write np.{own}: it takes Tensors, too"
-    for space in ("linalg",) if name.startswith("np.linalg.") else ("", "linalg"):
+    of_matrices = name.startswith(("np.linalg.", "jnp.linalg."))
+    for space in ("linalg",) if of_matrices else ("", "linalg"):
         if own in op.public(space):
             return f"Write wg.{space}{'.' if space else ''}{own}"
     return "Write it with the functions of wg"
@@ -221,158 +224,28 @@ def _of_statistics(name: str) -> str:
     return f"Write {written}.{_METHODS.get(method, 'log_prob(x)')}"
 
 
-def scipy_function() -> str | None:
-    """The function of SciPy that the user's program called and that is running now, if one is."""
-    frame: FrameType | None = sys._getframe(1)
-    outermost: Any = None
-    while frame is not None:
-        package = _package_of(frame)
-        if package not in ("numpy", "scipy", "wengert"):
-            break  # the user's, which SciPy may have called itself
-        outermost = frame if package == "scipy" else outermost
-        frame = frame.f_back
-    if outermost is None:
-        return None
-    module, name = outermost.f_globals["__name__"], outermost.f_code.co_name
-    held = outermost.f_locals
-    wrapped = held.get("f", held.get("fun")) if name == "wrapper" else None
-    if wrapped is not None:  # one that SciPy applies over batches
-        module, name = wrapped.__module__, wrapped.__name__
-    parts = [part for part in module.split(".") if not part.startswith("_")]
-    if parts[1:2] == ["stats"] and "self" in held:
-        parts += [_distribution(held["self"])]
-    if parts[1:2] == ["integrate"]:
-        del parts[2:]  # scipy.integrate.solve_ivp lies in a module of its own
-    return ".".join([*parts, name])
-
-
-def _distribution(x: Any) -> str:
-    """What a distribution of scipy.stats is called there, also one with its parameters."""
-    x = getattr(x, "dist", getattr(x, "_dist", x))
-    return str(getattr(x, "name", None) or type(x).__name__.removesuffix("_gen"))
-
-
-def numpy_function() -> str | None:
-    """The function of NumPy that the user's program called and that makes an array now, if it is
-    not `np.array` itself.
-    """
-    frame: FrameType | None = sys._getframe(1)
-    outermost: FrameType | None = None
-    while frame is not None:
-        package = _package_of(frame)
-        if package not in ("numpy", "wengert"):
-            break
-        outermost = frame if package == "numpy" else outermost
-        frame = frame.f_back
-    if outermost is None:
-        return None
-    name = outermost.f_code.co_name
-    if name == "__getitem__":
-        joins = {"RClass": "np.r_", "CClass": "np.c_"}
-        return joins.get(type(outermost.f_locals.get("self")).__name__)
-    kind = type(outermost.f_locals.get("self"))
-    if kind is np.vectorize:
-        return "np.vectorize"
-    if kind.__module__.startswith("numpy.polynomial."):
-        return f"np.polynomial.{kind.__name__}"
-    for space, module in (("np", np), ("np.linalg", np.linalg)):
-        if callable(getattr(module, name, None)):
-            return f"{space}.{name}"
-    return None
-
-
-def assigns() -> bool:
-    """Whether the user's program assigns to elements of an array now: `rows[i] = x`."""
-    return opmap["STORE_SUBSCR"] in _latest_codes()[:1]
-
-
-# From Python 3.14 on an operator like others, of which no other asks a Tensor for an index.
-_TAKE_ITEM = opmap.get("BINARY_SUBSCR", opmap["BINARY_OP"])
-
-
-def takes_item() -> bool:
-    """Whether the user's program takes one item of a sequence now: `rows[i]`, and no slice."""
-    code, before = _latest_codes()
-    return code == _TAKE_ITEM and before != opmap["BUILD_SLICE"]
-
-
-def updates_attribute() -> bool:
-    """Whether the user's program assigns to an attribute what was computed of it in place, now:
-    `step.model *= 0.5`, which Python turns into an assignment, and not `step.model = x`.
-    """
-    return _latest_codes() == [opmap["STORE_ATTR"], opmap["SWAP"]]
-
-
-def _latest_codes() -> list[int]:
-    """What the user's program does now, and the instruction before that, as numbers of Python."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None and str(frame.f_globals.get("__name__", "")).startswith("wengert."):
-        frame = frame.f_back
-    if frame is None:
-        return [-1, -1]
-    codes, before = frame.f_code.co_code, frame.f_lasti - 2
-    while before > 0 and codes[before] == EXTENDED_ARG:  # of a program with many names
-        before -= 2
-    return [codes[frame.f_lasti], codes[before]]
-
-
-def torch_call() -> tuple[str, Line] | None:
-    """The function or class of torch that the user's program called and that is running now, and
-    the line of that call, if one is.
-    """
-    frame: FrameType | None = sys._getframe(1)
-    outermost: FrameType | None = None
-    while frame is not None:
-        package = _package_of(frame)
-        if package not in ("torch", "wengert") or (package == "wengert" and outermost is not None):
-            break
-        outermost = frame if package == "torch" else outermost
-        frame = frame.f_back
-    if outermost is None or frame is None:
-        return None
-    module = outermost.f_globals["__name__"]
-    space = _TORCH_DISTRIBUTIONS if module.startswith(_TORCH_DISTRIBUTIONS) else module
-    name, owner = outermost.f_code.co_name, outermost.f_locals.get("self")
-    if owner is not None:
-        kind = type(owner).__name__
-        name = kind if name == "__init__" else f"{kind}.{name}"
-    return f"{space}.{name}", Line(frame.f_code.co_filename, frame.f_lineno)
-
-
-def installed_function() -> tuple[str, Line] | None:
-    """The function of an installed package, other than NumPy and SciPy, that the user's program
-    called and that is running now, and the line of that call, if one is.
-    """
-    frame: FrameType | None = sys._getframe(1)
-    outermost: FrameType | None = None
-    while frame is not None:
-        if is_users_own(frame.f_code):
-            break
-        if is_users(frame.f_code) and "-packages" in frame.f_code.co_filename:
-            outermost = frame
-        elif outermost is not None and _package_of(frame) == "wengert":
-            return None  # it is the package that has written what is recorded
-        frame = frame.f_back
-    if outermost is None or frame is None:
-        return None
-    module, name = outermost.f_globals.get("__name__", ""), outermost.f_code.co_name
-    wrapped = outermost.f_locals.get("func") if name == "wrapper" else None
-    if wrapped is not None:  # by a decorator
-        module, name = wrapped.__module__, wrapped.__name__
-    parts = [part for part in module.split(".") if not part.startswith("_")]
-    return ".".join([*parts, name]), Line(frame.f_code.co_filename, frame.f_lineno)
-
-
-def _package_of(frame: FrameType) -> str:
-    return str(frame.f_globals.get("__name__", "")).partition(".")[0]
-
-
 def instead_of_torch(name: str) -> str:
     """What to write in the place of a function or class of torch, or of a method of that."""
-    kind = name.removeprefix(f"{_TORCH_DISTRIBUTIONS}.").partition(".")[0]
-    if name.startswith(_TORCH_DISTRIBUTIONS) and kind in _DISTRIBUTIONS:
+    kind = name.removeprefix(f"{TORCH_DISTRIBUTIONS}.").partition(".")[0]
+    if name.startswith(TORCH_DISTRIBUTIONS) and kind in _DISTRIBUTIONS:
         return f"Write wg.distributions.{kind}"
     return "Write it with the functions of wg"
+
+
+def instead_of_jax(name: str) -> str:
+    """What to write in the place of a function of JAX."""
+    space, _, own = name.rpartition(".")
+    if name == "jax.jit":
+        return "Leave jax.jit out, and write its function with the functions of wg"
+    if space == "jax.Array.at[…]":
+        return f"Write wg.at(np.asarray(x))[index].{own}(values)"
+    if space == "jax" and own in sys.modules["wengert"].__all__:
+        return f"Write wg.{own}"
+    if space in ("jax.lax", "jax.nn") and own in op.public(""):
+        return f"Write wg.{own}"
+    if space == "jax.scipy.special" and own in SCIPY_UFUNCS and own not in op.public(""):
+        return f"Write {SCIPY_SPECIAL}{own}: it takes Tensors, too"
+    return function_of_wg(name.removeprefix("jax."))
 
 
 def joining(name: str) -> str:
@@ -388,16 +261,3 @@ def joining(name: str) -> str:
     if own in instead:
         return f"{instead}, which takes lists of Tensors, too"
     return f"Write {name}(wg.array([a, b]))"
-
-
-def masked_is_running() -> bool:
-    """Whether NumPy's masked arrays ask, for the user's program."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None:
-        name = str(frame.f_globals.get("__name__", ""))
-        if name.startswith("numpy.ma."):
-            return True
-        if name.partition(".")[0] not in ("numpy", "wengert"):
-            return False
-        frame = frame.f_back
-    return False

@@ -172,6 +172,9 @@ def describe(cause: Cause, result: str, by: str = "compile") -> str:
         if cause.column is not None:
             repair = "Fill or drop the missing values before, in all arguments alike."
             return f"{by}: {given}, in the column {cause.column!r}; {needed}. {repair}"
+        if cause.value == "nan" and cause.argument.isidentifier():
+            chosen = f"wg.where(mask, {cause.argument}, 0)"
+            repair = f"leave masked NaN out with {chosen}, as 0 * nan is nan, {repair}"
         return f"{by}: {given}; {needed}. Correct the argument, {repair}"
     if cause.op == op.constant.name:
         given = f"the program has {cause.value}{_at(cause.index)} of a constant"

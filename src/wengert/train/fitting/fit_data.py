@@ -16,7 +16,7 @@ from wengert.train.batch import POSITIONAL
 from wengert.train.engine import Engine
 from wengert.train.runs.data import checksum_of_rows
 from wengert.train.runs.frames import look_at_frames, require_columns_of_numbers
-from wengert.train.runs.loaders import advice_of_loader, is_loader
+from wengert.train.runs.loaders import advice_of_loader, is_data_set, is_loader
 from wengert.train.runs.read_frames import ReadFrames
 from wengert.train.runs.row_orders import shuffled
 from wengert.train.step import TrainStep
@@ -83,7 +83,8 @@ def _by_place(step: TrainStep, called: str, given: Any) -> tuple[Any, ...]:
     if hasattr(given, "shape"):
         return (given,)
     share = "a share of the rows such as 0.2, " if called == VALIDATION else ""
-    repair = advice_of_loader(BY) if is_loader(given) else "Pass one of these"
+    is_known = is_loader(given) or is_data_set(given)
+    repair = advice_of_loader(BY, given) if is_known else "Pass one of these"
     raise TypeError(
         f"{BY}: {called} is {type(given).__name__}; it is {share}a tuple of arrays, as in "
         f"{called}=(x, y), or a dict by the names that the loss gives them. {repair}."
