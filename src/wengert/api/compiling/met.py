@@ -26,6 +26,7 @@ from wengert.api.compiling.differences import (
     what_differs,
 )
 from wengert.api.compiling.forms import Form, form_of, has_objects, repairs_of_sizes
+from wengert.api.compiling.making_places import is_run_again, making_place
 from wengert.api.trace import Dims
 from wengert.core import tree
 from wengert.core.op import Op
@@ -60,8 +61,8 @@ _CHOICES = *_KEPT, FunctionType, MethodType, functools.partial
 # What the first program of the latest function of a code was made for; and of how many functions,
 # one after the other, that differ in a number from outside alone.
 _first_of_code: dict[CodeType, tuple[dict[str, Any], int]] = {}
-# What wg.compile has made of each code, with the functions and texts that it reads, for arguments
-# of the same types; what is not there any more was thrown away.
+# What wg.compile has made at each place of each code, with the functions and texts that it reads,
+# for arguments of the same types; what is not there any more was thrown away.
 _compiled_of_code: dict[tuple[Any, ...], list[weakref.ref[Met]]] = {}
 
 
@@ -100,6 +101,7 @@ class Met:
         for_sizes: str | None = None,  # what to do about other sizes, where there is no dims=
     ) -> None:
         self._function, self._written = function, users_function(function)
+        self._place = () if self._written is None else making_place()
         self._for_sizes = for_sizes
         self._alone = alone  # it lives as long as one function of wg.compile
         self._asked = asked or {}  # sizes to be left open, whatever became of that
@@ -166,16 +168,18 @@ class Met:
         elif self._alone and not name:
             types = {k: t for k, t in described.items() if isinstance(t, ArrayType)}
             codes = (*_transformations(self._function), *choices_of(self._function, self._written))
-            self._note_thrown_away((*codes, *types.items()))
+            self._note_thrown_away((self._place, *codes, *types.items()))
 
     def _note_thrown_away(self, code: tuple[Any, ...]) -> None:
         """A loop compiles a function in every turn, and throws the compiled one away with its
-        program: say so at the third one, once. Those that somebody keeps are as they should be.
+        program: say so at the third one, once. Those that somebody keeps are as they should be, and
+        so are those of a cell of a notebook that a person runs again.
         """
         others = _compiled_of_code.pop(code, [])
         _compiled_of_code[code] = [*others, weakref.ref(self)][-REMEMBERED:]
         forget_oldest(_compiled_of_code)
-        if sum(other() is None for other in others) == PATIENCE - 1:
+        gone = sum(other() is None for other in others)
+        if gone == PATIENCE - 1 and is_run_again(self._place):
             warn_user(
                 f"compile: {self._name()} was compiled a third time, and what wg.compile gave the "
                 "times before was thrown away; each one records and compiles again. Write "

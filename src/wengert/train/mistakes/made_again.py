@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from wengert.api.compiling.making_places import is_run_again, making_place
 from wengert.api.compiling.met import PATIENCE, users_function
 from wengert.core.words.warn import warn_user
 from wengert.errors import ProgramsWarning
@@ -34,7 +35,8 @@ class _MadeAtPlaces:
 
     def are_in_vain(self, key: Hashable, made: Any, calls: Calls) -> bool:
         """Note what was made; whether two before it were made at the same place and called once
-        each, and the first is not there any more, for the first time.
+        each, and the first is not there any more, for the first time. A cell of a notebook that a
+        person runs again makes none in vain.
         """
         known = self._made.pop(key, [])
         before = (known or [])[1 - PATIENCE :]
@@ -42,6 +44,7 @@ class _MadeAtPlaces:
             len(before) == PATIENCE - 1
             and all(count() == 1 for _, count in before)
             and before[0][0]() is None
+            and is_run_again(making_place())
         )
         told = known is None or in_vain
         self._made[key] = None if told else [*before, (weakref.ref(made), calls)]
