@@ -131,3 +131,115 @@ IN_LOOPS = {
 @pytest.mark.parametrize("name", IN_LOOPS)
 def test_loops_of_a_script_and_its_functions_are_told(name):
     assert len(told_of_cells(IN_LOOPS[name])) == 1
+
+
+# Settings: each has a program of its own.
+
+X, Y = np.random.default_rng(0).standard_normal((20, 3)), np.ones(20)
+MASSES = np.ones(3)
+
+
+class Ridge:
+    def __init__(self, lam):
+        self.lam = lam
+
+    def loss(self, w, x, y):
+        return wg.mean((x @ w - y) ** 2) + self.lam * wg.sum(w**2)
+
+    def predict(self, w, x):
+        return self.lam * (x @ w)
+
+
+class Trained(Ridge):
+    def __init__(self, lam):
+        super().__init__(lam)
+        self.step = wg.TrainStep(self.loss, np.zeros(3), wg.optim.SGD(0.01))
+
+    def go(self, calls):
+        for _ in range(calls):
+            self.step(X, Y)
+
+
+class Ran(Trained):
+    def go(self, calls):
+        self.step.run(X, Y, batch_size=10, epochs=calls, shuffle_seed=0)
+
+
+class Predicted(Trained):
+    def go(self, calls):
+        super().go(calls)
+        self.step.bind(self.predict)(X)
+
+
+class Compiled(Ridge):
+    def __init__(self, lam):
+        super().__init__(lam)
+        self.gradient = wg.compile(wg.grad(self.loss))
+
+    def go(self, calls):
+        for _ in range(calls):
+            self.gradient(np.ones(3), X, Y)
+
+
+class OfArrays(Compiled):
+    """One that reads an array, which is looked at after some calls."""
+
+    def loss(self, w, x, y):
+        return super().loss(w, x, y) + wg.sum(w * MASSES)
+
+
+WAYS = (Trained, Ran, Predicted, Compiled, OfArrays)
+SETTINGS = (0.0, 0.1, 0.5, 1.0)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_settings_that_are_tried_for_a_few_calls_are_told(way):
+    def sweep():
+        for lam in SETTINGS:
+            way(lam).go(2)
+
+    texts = told(sweep)
+    assert texts
+    assert all("'self.lam', which it reads from outside, is 0.5 and was 0.1" in x for x in texts)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_settings_that_are_trained_for_long_are_let_pass(way):
+    def sweep():
+        for lam in SETTINGS:
+            way(lam).go(100)
+
+    assert told(sweep) == []
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_objects_that_are_kept_are_let_pass(way):
+    def in_turn():
+        kept = [way(lam) for lam in SETTINGS]
+        for _ in range(3):
+            for each in kept:
+                each.go(1)
+
+    assert told(in_turn) == []
+
+
+@pytest.mark.parametrize("way", [Trained, Compiled])
+def test_a_setting_that_changes_under_one_object_is_told(way):
+    def changed():
+        one = way(0.0)
+        for lam in SETTINGS:
+            one.lam = lam
+            one.go(20)
+
+    (text,) = told(changed)
+    assert "'self.lam', which it reads from outside, is 0.5 and was 0.1" in text
+
+
+def test_settings_that_a_person_tries_one_after_the_other_are_let_pass():
+    loss = "def loss(w, x): return wg.sum(x @ w) + lam * wg.sum(w ** 2)"
+    cells = [f"lam = {lam}\nwg.compile(wg.grad(loss))(w, x)" for lam in SETTINGS]
+    assert told_of_cells(loss, *cells) == []
+    lines = [each.replace("\n", "; ") for each in cells]
+    assert told_of_cells("\n".join([loss, *lines])) == []
+    loop = "for lam in (0.0, 0.1, 0.5): wg.compile(wg.grad(loss))(w, x)"
+    assert len(told_of_cells(loss, loop)) == 1

@@ -8,7 +8,7 @@ import weakref
 from collections.abc import Iterator, Sequence
 from contextvars import ContextVar
 from itertools import chain
-from types import CellType, CodeType, FunctionType, MethodType
+from types import CellType, FunctionType, MethodType
 from typing import Any
 
 import numpy as np
@@ -22,11 +22,11 @@ from wengert.api.compiling.differences import (
     Needed,
     ReadValue,
     difference,
-    is_silent,
     what_differs,
 )
 from wengert.api.compiling.forms import Form, form_of, has_objects, repairs_of_sizes
 from wengert.api.compiling.making_places import is_run_again, making_place
+from wengert.api.compiling.swept_numbers import SweptNumbers, Use
 from wengert.api.trace import Dims
 from wengert.core import tree
 from wengert.core.op import Op
@@ -58,9 +58,7 @@ REMEMBERED = 64  # codes of functions
 MOST_CHOICES = 64  # functions and texts that a function reads
 _KEPT = str, Op, np.ufunc, type(np.mean)  # of which nothing is made anew in a loop
 _CHOICES = *_KEPT, FunctionType, MethodType, functools.partial
-# What the first program of the latest function of a code was made for; and of how many functions,
-# one after the other, that differ in a number from outside alone.
-_first_of_code: dict[CodeType, tuple[dict[str, Any], int]] = {}
+_swept = SweptNumbers(PATIENCE)
 # What wg.compile has made at each place of each code, with the functions and texts that it reads,
 # for arguments of the same types; what is not there any more was thrown away.
 _compiled_of_code: dict[tuple[Any, ...], list[weakref.ref[Met]]] = {}
@@ -104,6 +102,9 @@ class Met:
         self._place = () if self._written is None else making_place()
         self._for_sizes = for_sizes
         self._alone = alone  # it lives as long as one function of wg.compile
+        self.use = Use()  # of what has the programs
+        if alone:
+            self.use.belong_to(self)
         self._asked = asked or {}  # sizes to be left open, whatever became of that
         self._made: list[dict[str, Any]] = []  # what each was made for, by what messages call it
         self._fresh: dict[tuple[str, type], int] = {}  # programs for static objects of a class
@@ -117,6 +118,8 @@ class Met:
         """
         if len(self._made) >= PATIENCE or self._written is None:
             return
+        if self._alone and executable.calls is not None:
+            self.use.add(executable.calls)
         described = _described(executable, names)
         if described in self._made:  # static= asked for another one
             self._note_static(executable, names)
@@ -153,18 +156,14 @@ class Met:
                 )
 
     def _note_first(self, described: dict[str, Any]) -> None:
-        """A loop over settings makes the same function anew each time, around another number: note
-        that all those of one code have a program, and speak up at the third one, once.
+        """A loop over settings makes the same function anew each time, around another number, and
+        throws it away: note that it has a program, and speak up at the third one, once.
         """
         assert self._written is not None
         code = self._written.__code__
-        before, made = _first_of_code.pop(code, ({}, 0))
-        name = _swept_number(before, described)
-        made = made + 1 if name else 1
-        _first_of_code[code] = described, made
-        forget_oldest(_first_of_code)
-        if name and made == PATIENCE:
-            self._warn(difference(name, before[name], described[name], {}))
+        name, before, is_told = _swept.note(self._place, code, described, self.use)
+        if name and is_told:
+            self._warn(difference(name, before, described[name], {}))
         elif self._alone and not name:
             types = {k: t for k, t in described.items() if isinstance(t, ArrayType)}
             codes = (*_transformations(self._function), *choices_of(self._function, self._written))
@@ -364,15 +363,3 @@ def _text(x: Any) -> str:
     if is_plain(x) or (held is not None and all(map(is_plain, held))):
         return reprlib.repr(x)
     return f"{type(x).__name__} object"
-
-
-def _swept_number(before: dict[str, Any], now: dict[str, Any]) -> str | None:
-    """The name of a float from outside, where nothing but such numbers differs, as far as words can
-    tell: functions and arrays around it may have been made anew, too.
-    """
-    if before.keys() != now.keys():
-        return None
-    others = [name for name in now if before[name] != now[name]]
-    others = [name for name in others if not is_silent(before[name], now[name])]
-    swept = all(isinstance(now[name], ReadValue) and now[name].is_float for name in others)
-    return others[0] if others and swept else None
