@@ -27,16 +27,16 @@ def told(call):
     return [str(x.message) for x in caught if x.category is wg.errors.ProgramsWarning]
 
 
-def told_of_cells(*cells):
-    """What is told where a person runs cells of a notebook, one after the other."""
+def run_cells(*cells):
+    """Run cells of a notebook, one after the other, as a person does."""
     arrays = {"w": np.ones(3), "x": np.ones((4, 3))}
     known = {"gc": gc, "np": np, "wg": wg, "energy": energy, **arrays}
+    for each in cells:
+        exec(compile(textwrap.dedent(each), "cell.py", "exec"), known)
 
-    def run():
-        for each in cells:
-            exec(compile(textwrap.dedent(each), "cell.py", "exec"), known)
 
-    return told(run)
+def told_of_cells(*cells):
+    return told(lambda: run_cells(*cells))
 
 
 LINE = "force = wg.compile(wg.grad(energy)); force(w, x)\n"
@@ -243,3 +243,70 @@ def test_settings_that_a_person_tries_one_after_the_other_are_let_pass():
     assert told_of_cells("\n".join([loss, *lines])) == []
     loop = "for lam in (0.0, 0.1, 0.5): wg.compile(wg.grad(loss))(w, x)"
     assert len(told_of_cells(loss, loop)) == 1
+
+
+# Functions that a program reads from outside, and that are written anew.
+
+MADE = {
+    "step": "step = wg.TrainStep(loss, w, wg.optim.SGD(0.001)); call = lambda x: step(x)",
+    "compiled": "step = wg.compile(wg.grad(loss)); call = lambda x: step(w, x)",
+}
+LOSS = "def loss(w, x): return wg.mean((features(x) @ w - 1.0) ** 2)"
+EDITS = [f"def features(x): return np.{name}(x)" for name in ("sin", "tanh", "cos", "exp", "abs")]
+
+
+@pytest.mark.parametrize("way", MADE)
+def test_functions_that_a_person_edits_are_let_pass(way):
+    calls = "for _ in range(3): call(x)"
+    edits = [cell for edit in EDITS for cell in (edit, calls)]
+    assert told_of_cells(EDITS[0], LOSS, MADE[way], *edits) == []
+    chosen = [each.partition("return ")[2].replace("(x)", "") for each in EDITS]
+    edits = [cell for name in chosen for cell in (f"features = {name}", calls)]
+    assert told_of_cells(EDITS[0], LOSS, MADE[way], *edits) == []
+
+
+def test_an_edit_makes_a_program_anew_for_each_size():
+    calls = "call(x), call(np.ones((2, 4, 3)))"
+    edits = [cell for edit in EDITS for cell in (edit, calls)]
+    assert told_of_cells(EDITS[0], LOSS, MADE["compiled"], *edits) == []
+    (text,) = told_of_cells(EDITS[0], LOSS, MADE["compiled"], *edits, "call(np.ones((5, 3)))")
+    assert "'x' has shape (5, 3)" in text
+
+
+AGAIN = {
+    "made anew": "for i in range(4): features = lambda x: x * i; call(x)",
+    "of two codes": """
+        for i in range(6):
+            j, features = i, (lambda x: x * i) if i % 2 else (lambda x: x + j)
+            call(x)
+    """,
+    "around a number": "for i in range(4): features = (lambda k: lambda x: x * k)(i); call(x)",
+    "beside a number": "\n".join(f"{edit}\nscale = {i}.5; call(x)" for i, edit in enumerate(EDITS)),
+}
+
+
+@pytest.mark.parametrize("name", AGAIN)
+@pytest.mark.parametrize("way", MADE)
+def test_functions_that_a_loop_makes_anew_are_told(way, name):
+    loss = LOSS.replace("1.0", "scale") if name == "beside a number" else LOSS
+    (text,) = told_of_cells("scale = 1.0", EDITS[0], loss, MADE[way], AGAIN[name])
+    assert "has a third program" in text
+
+
+def captured(*cells):
+    """The warnings of recordings that gave nothing new, in cells that a person runs."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        run_cells(*cells)
+    return [str(x.message) for x in caught if x.category is wg.errors.CaptureWarning]
+
+
+@pytest.mark.parametrize("way", MADE)
+def test_edits_that_change_no_program_are_let_pass(way):
+    names = ("x", "rows", "data", "given", "table", "inputs")
+    edits = [f"def features({name}): return np.sin({name})" for name in names]
+    edits = [cell for edit in edits for cell in (edit, "call(x)")]
+    assert captured(EDITS[0], LOSS, MADE[way], *edits) == []
+    again = "for _ in range(6): features = lambda x: np.sin(x); call(x)"
+    (text,) = captured(EDITS[0], LOSS, MADE[way], again)
+    assert "'features', which it could read from outside, is not" in text

@@ -51,6 +51,7 @@ class ReadValue:
     text: str = field(compare=False)
     which: Any  # the words of what cannot change, and else its identity
     is_float: bool = field(compare=False)
+    code: Any = field(default=None, compare=False)  # what was written, of a function
 
 
 def what_differs(

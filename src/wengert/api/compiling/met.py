@@ -5,13 +5,10 @@ from __future__ import annotations
 import functools
 import reprlib
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextvars import ContextVar
 from itertools import chain
-from types import CellType, FunctionType, MethodType
 from typing import Any
-
-import numpy as np
 
 from wengert.api.compiling.differences import (
     FORM,
@@ -24,68 +21,44 @@ from wengert.api.compiling.differences import (
     difference,
     what_differs,
 )
+from wengert.api.compiling.edits import Edits
 from wengert.api.compiling.forms import Form, form_of, has_objects, repairs_of_sizes
 from wengert.api.compiling.making_places import is_run_again, making_place
 from wengert.api.compiling.swept_numbers import SweptNumbers, Use
+from wengert.api.compiling.written_functions import (
+    choices_of,
+    code_of,
+    transformations_of,
+    users_function,
+)
 from wengert.api.trace import Dims
 from wengert.core import tree
-from wengert.core.op import Op
 from wengert.core.types import ArrayType
 from wengert.core.words.source import Line
 from wengert.core.words.warn import warn_user
 from wengert.errors import CaptureWarning, ProgramsWarning
 from wengert.runtime.executable import Executable
 from wengert.runtime.outside.capture_walk import MOST_PLACES
-from wengert.runtime.outside.class_members import attributes_of
 from wengert.runtime.outside.container_walk import MOST_ITEMS
-from wengert.runtime.outside.reads import reads_of
-from wengert.runtime.outside.users_code import is_users
 from wengert.runtime.outside.watch import (
     ATTRIBUTE,
     MISSING,
     SAME_ITEMS,
     Contents,
     Place,
+    Watch,
     is_plain,
     item_label,
 )
 from wengert.runtime.signature import LEAF_MARK, Static, is_number
 
-_MOST_INSIDE = 16  # functions, each in the next one
 PATIENCE = 3  # programs of one function that nobody meant to make
 MANY_OBJECTS = 8  # programs for static objects of one class that are equal only to themselves
 REMEMBERED = 64  # codes of functions
-MOST_CHOICES = 64  # functions and texts that a function reads
-_KEPT = str, Op, np.ufunc, type(np.mean)  # of which nothing is made anew in a loop
-_CHOICES = *_KEPT, FunctionType, MethodType, functools.partial
 _swept = SweptNumbers(PATIENCE)
 # What wg.compile has made at each place of each code, with the functions and texts that it reads,
 # for arguments of the same types; what is not there any more was thrown away.
 _compiled_of_code: dict[tuple[Any, ...], list[weakref.ref[Met]]] = {}
-
-
-def users_function(f: Any) -> FunctionType | None:
-    """What the user has written of something that is called: the function inside of a partial or of
-    what a transformation gave, the method by which an object is called.
-    """
-    return next((each for each in _inwards(f) if _is_written(each)), None)
-
-
-def _inwards(f: Any) -> Iterator[Any]:
-    """What is called, and what is inside of it, each in the one before."""
-    for _ in range(_MOST_INSIDE):
-        yield f
-        if isinstance(f, functools.partial):
-            f = f.func
-        elif isinstance(f, MethodType):
-            f = f.__func__
-        else:
-            inside = getattr(f, "__wrapped__", None)
-            f = getattr(type(f), "__call__", None) if inside is None else inside  # noqa: B004 (the method itself)
-
-
-def _is_written(f: Any) -> bool:
-    return isinstance(f, FunctionType) and is_users(f)
 
 
 class Met:
@@ -107,6 +80,7 @@ class Met:
             self.use.belong_to(self)
         self._asked = asked or {}  # sizes to be left open, whatever became of that
         self._made: list[dict[str, Any]] = []  # what each was made for, by what messages call it
+        self._edits = Edits()
         self._fresh: dict[tuple[str, type], int] = {}  # programs for static objects of a class
         self._in_vain: dict[str, int] = {}  # recordings that gave nothing new, by their cause
 
@@ -123,6 +97,11 @@ class Met:
         described = _described(executable, names)
         if described in self._made:  # static= asked for another one
             self._note_static(executable, names)
+            return
+        edited = [i for i, each in enumerate(self._made) if self._edits.is_one(each, described)]
+        self._edits.note(described)
+        if edited:  # a person has written a function anew, which makes no program more
+            self._made[edited[-1]] = described
             return
         self._made.append(described)
         if len(self._made) == PATIENCE:
@@ -166,7 +145,10 @@ class Met:
             self._warn(difference(name, before, described[name], {}))
         elif self._alone and not name:
             types = {k: t for k, t in described.items() if isinstance(t, ArrayType)}
-            codes = (*_transformations(self._function), *choices_of(self._function, self._written))
+            codes = (
+                *transformations_of(self._function),
+                *choices_of(self._function, self._written),
+            )
             self._note_thrown_away((self._place, *codes, *types.items()))
 
     def _note_thrown_away(self, code: tuple[Any, ...]) -> None:
@@ -195,11 +177,12 @@ class Met:
             self._line(),
         )
 
-    def note_again(self, label: str | None) -> None:
-        """Note that the function was recorded again, because of what is at a place of this name
-        now, and gave the program that it had. At the third time, say so: once.
+    def note_again(self, watch: Watch) -> None:
+        """Note that the function was recorded again, because something that the program watches is
+        another one now, and gave the program that it had. At the third time, say so: once.
         """
-        if label is None or self._written is None:
+        label = watch.broken()
+        if label is None or self._written is None or self._is_edited(watch.broken_place()):
             return
         self._in_vain[label] = self._in_vain.get(label, 0) + 1
         if self._in_vain[label] == PATIENCE:
@@ -211,6 +194,15 @@ class Met:
                 CaptureWarning,
                 self._line(),
             )
+
+    def _is_edited(self, place: Place | None) -> bool:
+        """Whether a person has written the function anew that is there."""
+        if place is None or place.kind == SAME_ITEMS:
+            return False
+        name, before, now = f"{place.label!r}", _read(place.value), _read(place.read())
+        is_edited = self._edits.is_new(name, before, now)
+        self._edits.note({name: now})
+        return is_edited
 
     def note_left_out(self, labels: Sequence[str]) -> None:
         """Note what a function reads from outside that is compared in part."""
@@ -234,67 +226,6 @@ class Met:
         assert self._written is not None
         code = self._written.__code__
         return Line(code.co_filename, code.co_firstlineno)
-
-
-def _transformations(f: Any) -> list[Any]:
-    """Which transformations are around what the user has written, and the plain values they were
-    told: the gradient of a function is another program than its hessian.
-    """
-    around: list[Any] = []
-    for each in _inwards(f):
-        if _is_written(each):
-            break
-        if isinstance(each, FunctionType):
-            cells = [cell.cell_contents for cell in each.__closure__ or () if not _is_empty(cell)]
-            around += [each.__code__, *(_text(x) for x in cells if is_plain(x))]
-    return around
-
-
-def choices_of(f: Any, written: FunctionType) -> list[Any]:
-    """The code of what the user has written, and which functions and texts it reads by name, there
-    and in those functions: each other one makes another program, as where a loop goes through
-    models. A function that is made anew has the code of before.
-    """
-    found: dict[Any, None] = {}
-    around = [each for each in _inwards(f) if isinstance(each, functools.partial)]
-    pending: list[Any] = [written, *around]
-    while pending and len(found) < MOST_CHOICES:
-        first, *pending = pending
-        x = users_function(first) or first
-        if isinstance(first, functools.partial):
-            inside = (first.func, *first.args, *first.keywords.values())
-            pending += filter(_is_choice, inside)
-        elif isinstance(x, FunctionType):
-            if x.__code__ not in found and is_users(x):
-                pending += _read_by_name(x)
-            found[x.__code__] = None
-        elif isinstance(x, _KEPT):
-            found[x] = None
-    return list(found)
-
-
-def _read_by_name(function: FunctionType) -> list[Any]:
-    """The functions and texts that a function has in its closure, as defaults, and among the
-    globals that it reads.
-    """
-    cells = [cell.cell_contents for cell in function.__closure__ or () if not _is_empty(cell)]
-    names = sorted(reads_of(function.__code__).globals)
-    outside = [function.__globals__[name] for name in names if name in function.__globals__]
-    return [x for x in (*cells, *(function.__defaults__ or ()), *outside) if _is_choice(x)]
-
-
-def _is_choice(x: Any) -> bool:
-    """Whether it is a text or a function, perhaps a compiled one; no other object is asked."""
-    return isinstance(x, _CHOICES) or "__wrapped__" in attributes_of(x)
-
-
-def _is_empty(cell: CellType) -> bool:
-    """Whether the name of a cell has no value yet."""
-    try:
-        cell.cell_contents  # noqa: B018 (this raises)
-    except ValueError:
-        return True
-    return False
 
 
 def forget_oldest(codes: dict[Any, Any]) -> None:
@@ -327,8 +258,7 @@ def _described(executable: Executable, names: Sequence[str]) -> dict[str, Any]:
     # What an object has itself goes before what its class has, of the same name.
     own = sorted(executable.watch.places, key=lambda p: p.kind == ATTRIBUTE or p.value is MISSING)
     for label, value in chain.from_iterable(map(_labelled, own)):
-        outside = ReadValue(_text(value), _which(value), type(value) is float)
-        described.setdefault(f"{label!r}", outside)
+        described.setdefault(f"{label!r}", _read(value))
     places = signature.structure.spec, signature.places
     return {**described, FORM: forms, PLACES: places, REPAIRS: repairs}
 
@@ -351,6 +281,11 @@ def _labelled(place: Place) -> list[tuple[str, Any]]:
 def _number_at(executable: Executable, name: str) -> str:
     types = dict(zip(executable.signature.names, executable.input_types, strict=True))
     return "int" if name in types and types[name].dtype.kind == "i" else "float"
+
+
+def _read(x: Any) -> ReadValue:
+    """What is at a place outside of the arguments."""
+    return ReadValue(_text(x), _which(x), type(x) is float, code_of(x))
 
 
 def _which(x: Any) -> Any:

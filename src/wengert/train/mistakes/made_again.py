@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from wengert.api.compiling.making_places import is_run_again, making_place
-from wengert.api.compiling.met import PATIENCE, users_function
+from wengert.api.compiling.met import PATIENCE
+from wengert.api.compiling.written_functions import users_function
 from wengert.core.words.warn import warn_user
 from wengert.errors import ProgramsWarning
 from wengert.runtime.outside.users_code import is_users_file
