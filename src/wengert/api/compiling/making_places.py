@@ -41,10 +41,10 @@ class Instruction:
     offset: int = field(compare=False)
 
 
-Place: TypeAlias = tuple[Instruction, ...]
+MakingPlace: TypeAlias = tuple[Instruction, ...]
 
 
-def making_place() -> Place:
+def making_place() -> MakingPlace:
     """The innermost instruction of the user's that is under way; where it stands in the body of a
     class, those around it, too, up to a function or a module.
     """
@@ -60,7 +60,7 @@ def making_place() -> Place:
     return tuple(place)
 
 
-def is_run_again(place: Place) -> bool:
+def is_run_again(place: MakingPlace) -> bool:
     """Whether a program may run it again by itself. A line of a script, or of a cell of a notebook,
     that is in no loop is run again by a person.
     """

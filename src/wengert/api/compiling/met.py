@@ -92,8 +92,6 @@ class Met:
         """
         if len(self._made) >= PATIENCE or self._written is None:
             return
-        if self._alone and executable.calls is not None:
-            self.use.add(executable.calls)
         described = _described(executable, names)
         if described in self._made:  # static= asked for another one
             self._note_static(executable, names)
@@ -103,6 +101,8 @@ class Met:
         if edited:  # a person has written a function anew, which makes no program more
             self._made[edited[-1]] = described
             return
+        if self._alone and executable.calls is not None:
+            self.use.add(executable.calls)
         self._made.append(described)
         if len(self._made) == PATIENCE:
             before, now = self._made[-2:]

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from wengert.api.compiling.differences import ReadValue, is_silent
-from wengert.api.compiling.making_places import Place, is_run_again
+from wengert.api.compiling.making_places import MakingPlace, is_run_again
 
 FEW_CALLS = 10  # after which a program was hardly worth to be made
 REMEMBERED = 64  # places
@@ -58,7 +58,7 @@ class SweptNumbers:
         self._latest: dict[Any, _Latest] = {}  # by place and code
 
     def note(
-        self, place: Place, code: Any, described: dict[str, Any], use: Use
+        self, place: MakingPlace, code: Any, described: dict[str, Any], use: Use
     ) -> tuple[str | None, Any, bool]:
         """Note the first program of a function. The name of the number by which it differs from the
         latest of the same code that was made at this place, if it does by nothing else, what the
