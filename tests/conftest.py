@@ -67,13 +67,14 @@ def pytest_collection() -> Generator[None, object, object]:
 @pytest.fixture(autouse=True)
 def tests_in_any_order() -> None:
     """Layers that a test makes without a seed, and what is counted of functions that were compiled
-    and thrown away, do not depend on the tests before it.
+    and thrown away, or made around other numbers, do not depend on the tests before it.
     """
     import wengert  # below the settings above
     from wengert.api.compiling import met
 
     wengert.nn.seed()
     met._compiled_of_code.clear()
+    met._swept._latest.clear()
 
 
 GENERATORS = ("rng", "RNG")

@@ -33,7 +33,7 @@ from wengert.runtime.caching.cache import cached_object, recall
 from wengert.runtime.call_memory import Memory, input_slots
 from wengert.runtime.donation import matched, require_donatable
 from wengert.runtime.entries import objects
-from wengert.runtime.entries.entry import Entry, begin, never, new_result
+from wengert.runtime.entries.entry import CountedCalls, Entry, begin, never, new_result
 from wengert.runtime.entries.entry_code import LONG
 from wengert.runtime.entries.entry_table import Unsupported
 from wengert.runtime.entries.printer import DebugPrinter
@@ -186,6 +186,11 @@ class Executable:
         """What a gate leads to: the entry that calls take, where machine code does all of it."""
         entry = self._entry
         return entry if entry is not None and entry.rebuilt and self.entry is entry.call else None
+
+    @property
+    def calls(self) -> CountedCalls | None:
+        """How often calls took the entry, to be asked when this is gone, too; None without one."""
+        return None if self._entry is None else self._entry.calls
 
     def _make_entry(self) -> Entry | None:
         if not objects.fits() or self._printer is not None:  # `run` raises what printing raises

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Protocol
 
 import numpy as np
 
 from wengert.api.compiling.eager import is_eager
+from wengert.api.compiling.swept_numbers import Use
 from wengert.api.single_outputs import warn_of_single_outputs
 from wengert.core import tree
 from wengert.core.dtypes import float64, int64
@@ -104,6 +105,7 @@ class Engine:
         self.kinds: Kinds = Kinds(names, plan.cast) if first is None else first.kinds
         self.guard: Guard = Guard() if first is None else first.guard
         self.counts = live_zeros(3, int64)  # written by the programs, together with all else
+        self.use = Use(partial(self.counts.item, CALLS))
         self.extents = live_zeros(len(plan.bounded), float64)  # how large states can be
         self.unseen = np.ones(1, bool)  # whether only the step can have written to the states
         self.seed, self._key = seed, key(seed)
@@ -191,6 +193,7 @@ class Engine:
                 policy,
                 donate=("live",),
                 early=("early",),
+                use=self.use,
             )
             for updates in (False, True)
         }

@@ -9,6 +9,7 @@ from typing import Any
 from wengert.api.compiling.compiled import Compiled, OpenSizes
 from wengert.api.compiling.held import held
 from wengert.api.compiling.met import Met
+from wengert.api.compiling.swept_numbers import Use
 from wengert.api.trace import Dims
 from wengert.interpret.mistakes.mixed_rows import MixedRows
 from wengert.optim.model_forms import ModelForm
@@ -47,12 +48,14 @@ class LivePrograms:
         static: Collection[str] = (),  # names of arguments that are part of the program
         static_in: str = "",  # where messages have these named, if they can be
         dims_of_step: Dims | None = None,  # of arguments with the same names
+        use: Use | None = None,  # of the step
     ) -> None:
         self.function, self._own, self._names = function, own, names
         self._static, self._dims_of_step = static, dims_of_step or {}
         self._dims, self._model = dims or {}, ModelForm(own_trees[0])
         roots = (user, *held(own_trees))
         met = met or Met(user, self._dims)
+        met.use = use or met.use
         self._options = donate, nonfinite, threads, early, roots, met, passed, static_in
         self._compiled: dict[int, Compiled] = {}  # by how many batch arguments there are
         self._unsaid = set[MixedRows]()  # which would be mistakes in a run that shuffles

@@ -7,7 +7,8 @@ from functools import partial
 from types import CellType, FunctionType, MethodType
 from typing import Any
 
-from wengert.api.compiling.met import Met, users_function
+from wengert.api.compiling.met import Met
+from wengert.api.compiling.written_functions import users_function
 from wengert.api.trace import Dims
 from wengert.train.bound_function import BoundFunction
 

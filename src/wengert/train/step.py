@@ -158,6 +158,7 @@ class TrainStep(StepViews, Uncopied, Explained):
 
     def _begin(self, engine: Engine, optimizer: Any) -> None:
         self._engine, self._originals = engine, Originals(optimizer, engine)
+        engine.use.belong_to(self)
         self._quick_steps = QuickSteps(self._engine)
         self._quick: Call = never  # how calls are made while nothing else is under way
         self._numbers = itertools.count()  # of bound functions that draw random numbers

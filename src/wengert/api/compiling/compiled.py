@@ -379,7 +379,7 @@ class Compiled:
         )
         alike = self.programs.alike(graph, signature, sizes)
         if alike is not None:
-            self._met.note_again(alike.watch.broken())
+            self._met.note_again(alike.watch)
             alike.watch_again(watch)
             return alike
         return Executable(graph, signature, sizes, self._nonfinite, self._threads, watch)

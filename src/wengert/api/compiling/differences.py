@@ -60,7 +60,8 @@ class ReadValue:
     text: str = field(compare=False)
     which: Any  # the words of what cannot change, and else its identity
     is_float: bool = field(compare=False)
-    repair: str = field(compare=False)  # "" where it is to be passed as an argument
+    repair: str = field(default="", compare=False)  # "" where it is to be passed as an argument
+    code: Any = field(default=None, compare=False)  # what was written, of a function
 
 
 def without_number(whole: bool) -> str:

@@ -5,12 +5,9 @@ from __future__ import annotations
 import functools
 import reprlib
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
-from types import CellType, CodeType, FunctionType, MethodType
 from typing import Any
-
-import numpy as np
 
 from wengert.api.compiling.differences import (
     FORM,
@@ -22,71 +19,46 @@ from wengert.api.compiling.differences import (
     Needed,
     ReadValue,
     difference,
-    is_silent,
     what_differs,
 )
+from wengert.api.compiling.edits import Edits
 from wengert.api.compiling.forms import Form, form_of, has_objects, repairs_of_sizes
+from wengert.api.compiling.making_places import is_run_again, making_place
+from wengert.api.compiling.swept_numbers import SweptNumbers, Use
+from wengert.api.compiling.written_functions import (
+    choices_of,
+    code_of,
+    transformations_of,
+    users_function,
+)
 from wengert.api.trace import Dims
 from wengert.core import tree
-from wengert.core.op import Op
 from wengert.core.types import ArrayType
 from wengert.core.words.source import Line
 from wengert.core.words.warn import warn_user
 from wengert.errors import CaptureWarning, ProgramsWarning
 from wengert.runtime.executable import Executable
 from wengert.runtime.outside.capture_walk import MOST_PLACES
-from wengert.runtime.outside.class_members import attributes_of
 from wengert.runtime.outside.container_walk import MOST_ITEMS
-from wengert.runtime.outside.reads import reads_of
-from wengert.runtime.outside.users_code import is_users
 from wengert.runtime.outside.watch import (
     ATTRIBUTE,
     MISSING,
     SAME_ITEMS,
     Contents,
     Place,
+    Watch,
     is_plain,
     item_label,
 )
 from wengert.runtime.signature import LEAF_MARK, Static, is_number
 
-_MOST_INSIDE = 16  # functions, each in the next one
 PATIENCE = 3  # programs of one function that nobody meant to make
 MANY_OBJECTS = 8  # programs for static objects of one class that are equal only to themselves
 REMEMBERED = 64  # codes of functions
-MOST_CHOICES = 64  # functions and texts that a function reads
-_KEPT = str, Op, np.ufunc, type(np.mean)  # of which nothing is made anew in a loop
-_CHOICES = *_KEPT, FunctionType, MethodType, functools.partial
-# What the first program of the latest function of a code was made for; and of how many functions,
-# one after the other, that differ in a number from outside alone.
-_first_of_code: dict[CodeType, tuple[dict[str, Any], int]] = {}
-# What wg.compile has made of each code, with the functions and texts that it reads, for arguments
-# of the same types; what is not there any more was thrown away.
+_swept = SweptNumbers(PATIENCE)
+# What wg.compile has made at each place of each code, with the functions and texts that it reads,
+# for arguments of the same types; what is not there any more was thrown away.
 _compiled_of_code: dict[tuple[Any, ...], list[weakref.ref[Met]]] = {}
-
-
-def users_function(f: Any) -> FunctionType | None:
-    """What the user has written of something that is called: the function inside of a partial or of
-    what a transformation gave, the method by which an object is called.
-    """
-    return next((each for each in _inwards(f) if _is_written(each)), None)
-
-
-def _inwards(f: Any) -> Iterator[Any]:
-    """What is called, and what is inside of it, each in the one before."""
-    for _ in range(_MOST_INSIDE):
-        yield f
-        if isinstance(f, functools.partial):
-            f = f.func
-        elif isinstance(f, MethodType):
-            f = f.__func__
-        else:
-            inside = getattr(f, "__wrapped__", None)
-            f = getattr(type(f), "__call__", None) if inside is None else inside  # noqa: B004 (the method itself)
-
-
-def _is_written(f: Any) -> bool:
-    return isinstance(f, FunctionType) and is_users(f)
 
 
 class Met:
@@ -100,10 +72,15 @@ class Met:
         for_sizes: str | None = None,  # what to do about other sizes, where there is no dims=
     ) -> None:
         self._function, self._written = function, users_function(function)
+        self._place = () if self._written is None else making_place()
         self._for_sizes = for_sizes
         self._alone = alone  # it lives as long as one function of wg.compile
+        self.use = Use()  # of what has the programs
+        if alone:
+            self.use.belong_to(self)
         self._asked = asked or {}  # sizes to be left open, whatever became of that
         self._made: list[dict[str, Any]] = []  # what each was made for, by what messages call it
+        self._edits = Edits()
         self._fresh: dict[tuple[str, type], int] = {}  # programs for static objects of a class
         self._in_vain: dict[str, int] = {}  # recordings that gave nothing new, by their cause
 
@@ -122,6 +99,13 @@ class Met:
         if described in self._made:  # static= asked for another one
             self._note_static(executable, names)
             return
+        edited = [i for i, each in enumerate(self._made) if self._edits.is_one(each, described)]
+        self._edits.note(described)
+        if edited:  # a person has written a function anew, which makes no program more
+            self._made[edited[-1]] = described
+            return
+        if self._alone and executable.calls is not None:
+            self.use.add(executable.calls)
         self._made.append(described)
         if len(self._made) == PATIENCE:
             before, now = self._made[-2:]
@@ -154,31 +138,32 @@ class Met:
                 )
 
     def _note_first(self, described: dict[str, Any]) -> None:
-        """A loop over settings makes the same function anew each time, around another number: note
-        that all those of one code have a program, and speak up at the third one, once.
+        """A loop over settings makes the same function anew each time, around another number, and
+        throws it away: note that it has a program, and speak up at the third one, once.
         """
         assert self._written is not None
         code = self._written.__code__
-        before, made = _first_of_code.pop(code, ({}, 0))
-        name = _swept_number(before, described)
-        made = made + 1 if name else 1
-        _first_of_code[code] = described, made
-        forget_oldest(_first_of_code)
-        if name and made == PATIENCE:
-            self._warn(difference(name, before[name], described[name], {}))
+        name, before, is_told = _swept.note(self._place, code, described, self.use)
+        if name and is_told:
+            self._warn(difference(name, before, described[name], {}))
         elif self._alone and not name:
             types = {k: t for k, t in described.items() if isinstance(t, ArrayType)}
-            codes = (*_transformations(self._function), *choices_of(self._function, self._written))
-            self._note_thrown_away((*codes, *types.items()))
+            codes = (
+                *transformations_of(self._function),
+                *choices_of(self._function, self._written),
+            )
+            self._note_thrown_away((self._place, *codes, *types.items()))
 
     def _note_thrown_away(self, code: tuple[Any, ...]) -> None:
         """A loop compiles a function in every turn, and throws the compiled one away with its
-        program: say so at the third one, once. Those that somebody keeps are as they should be.
+        program: say so at the third one, once. Those that somebody keeps are as they should be, and
+        so are those of a cell of a notebook that a person runs again.
         """
         others = _compiled_of_code.pop(code, [])
         _compiled_of_code[code] = [*others, weakref.ref(self)][-REMEMBERED:]
         forget_oldest(_compiled_of_code)
-        if sum(other() is None for other in others) == PATIENCE - 1:
+        gone = sum(other() is None for other in others)
+        if gone == PATIENCE - 1 and is_run_again(self._place):
             warn_user(
                 f"compile: {self._name()} was compiled a third time, and what wg.compile gave the "
                 "times before was thrown away; each one records and compiles again. Write "
@@ -195,11 +180,12 @@ class Met:
             self._line(),
         )
 
-    def note_again(self, label: str | None) -> None:
-        """Note that the function was recorded again, because of what is at a place of this name
-        now, and gave the program that it had. At the third time, say so: once.
+    def note_again(self, watch: Watch) -> None:
+        """Note that the function was recorded again, because something that the program watches is
+        another one now, and gave the program that it had. At the third time, say so: once.
         """
-        if label is None or self._written is None:
+        label = watch.broken()
+        if label is None or self._written is None or self._is_edited(watch.broken_place()):
             return
         self._in_vain[label] = self._in_vain.get(label, 0) + 1
         if self._in_vain[label] == PATIENCE:
@@ -211,6 +197,15 @@ class Met:
                 CaptureWarning,
                 self._line(),
             )
+
+    def _is_edited(self, place: Place | None) -> bool:
+        """Whether a person has written the function anew that is there."""
+        if place is None or place.kind == SAME_ITEMS:
+            return False
+        name, before, now = f"{place.label!r}", _read(place.value), _read(place.read())
+        is_edited = self._edits.is_new(name, before, now)
+        self._edits.note({name: now})
+        return is_edited
 
     def note_left_out(self, labels: Sequence[str]) -> None:
         """Note what a function reads from outside that is compared in part."""
@@ -234,67 +229,6 @@ class Met:
         assert self._written is not None
         code = self._written.__code__
         return Line(code.co_filename, code.co_firstlineno)
-
-
-def _transformations(f: Any) -> list[Any]:
-    """Which transformations are around what the user has written, and the plain values they were
-    told: the gradient of a function is another program than its hessian.
-    """
-    around: list[Any] = []
-    for each in _inwards(f):
-        if _is_written(each):
-            break
-        if isinstance(each, FunctionType):
-            cells = [cell.cell_contents for cell in each.__closure__ or () if not _is_empty(cell)]
-            around += [each.__code__, *(_text(x) for x in cells if is_plain(x))]
-    return around
-
-
-def choices_of(f: Any, written: FunctionType) -> list[Any]:
-    """The code of what the user has written, and which functions and texts it reads by name, there
-    and in those functions: each other one makes another program, as where a loop goes through
-    models. A function that is made anew has the code of before.
-    """
-    found: dict[Any, None] = {}
-    around = [each for each in _inwards(f) if isinstance(each, functools.partial)]
-    pending: list[Any] = [written, *around]
-    while pending and len(found) < MOST_CHOICES:
-        first, *pending = pending
-        x = users_function(first) or first
-        if isinstance(first, functools.partial):
-            inside = (first.func, *first.args, *first.keywords.values())
-            pending += filter(_is_choice, inside)
-        elif isinstance(x, FunctionType):
-            if x.__code__ not in found and is_users(x):
-                pending += _read_by_name(x)
-            found[x.__code__] = None
-        elif isinstance(x, _KEPT):
-            found[x] = None
-    return list(found)
-
-
-def _read_by_name(function: FunctionType) -> list[Any]:
-    """The functions and texts that a function has in its closure, as defaults, and among the
-    globals that it reads.
-    """
-    cells = [cell.cell_contents for cell in function.__closure__ or () if not _is_empty(cell)]
-    names = sorted(reads_of(function.__code__).globals)
-    outside = [function.__globals__[name] for name in names if name in function.__globals__]
-    return [x for x in (*cells, *(function.__defaults__ or ()), *outside) if _is_choice(x)]
-
-
-def _is_choice(x: Any) -> bool:
-    """Whether it is a text or a function, perhaps a compiled one; no other object is asked."""
-    return isinstance(x, _CHOICES) or "__wrapped__" in attributes_of(x)
-
-
-def _is_empty(cell: CellType) -> bool:
-    """Whether the name of a cell has no value yet."""
-    try:
-        cell.cell_contents  # noqa: B018 (this raises)
-    except ValueError:
-        return True
-    return False
 
 
 def forget_oldest(codes: dict[Any, Any]) -> None:
@@ -331,8 +265,7 @@ def _described(
     for place in own:
         for label, value in _labelled(place):
             repair = place.repair or _repair_of_whole(label, value)
-            outside = ReadValue(_text(value), _which(value), type(value) is float, repair)
-            described.setdefault(f"{label!r}", outside)
+            described.setdefault(f"{label!r}", _read(value, repair))
     places = signature.structure.spec, signature.places
     return {**described, FORM: forms, PLACES: places, REPAIRS: repairs}
 
@@ -362,6 +295,11 @@ def _number_at(executable: Executable, name: str) -> str:
     return "int" if name in types and types[name].dtype.kind == "i" else "float"
 
 
+def _read(x: Any, repair: str = "") -> ReadValue:
+    """What is at a place outside of the arguments."""
+    return ReadValue(_text(x), _which(x), type(x) is float, repair, code_of(x))
+
+
 def _which(x: Any) -> Any:
     return _text(x) if is_plain(x) else id(x)
 
@@ -372,15 +310,3 @@ def _text(x: Any) -> str:
     if is_plain(x) or (held is not None and all(map(is_plain, held))):
         return reprlib.repr(x)
     return f"{type(x).__name__} object"
-
-
-def _swept_number(before: dict[str, Any], now: dict[str, Any]) -> str | None:
-    """The name of a float from outside, where nothing but such numbers differs, as far as words can
-    tell: functions and arrays around it may have been made anew, too.
-    """
-    if before.keys() != now.keys():
-        return None
-    others = [name for name in now if before[name] != now[name]]
-    others = [name for name in others if not is_silent(before[name], now[name])]
-    swept = all(isinstance(now[name], ReadValue) and now[name].is_float for name in others)
-    return others[0] if others and swept else None

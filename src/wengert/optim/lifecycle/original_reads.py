@@ -8,7 +8,7 @@ import sys
 from types import FrameType
 from typing import Any
 
-from wengert.api.compiling.met import users_function
+from wengert.api.compiling.written_functions import users_function
 from wengert.core.words.source import Line
 from wengert.core.words.warn import warn_user
 from wengert.errors import CopiedWarning

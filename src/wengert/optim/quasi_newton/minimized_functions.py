@@ -9,7 +9,8 @@ from types import FunctionType, MethodType
 from typing import Any
 
 from wengert.api.compiling.compiled import Compiled, OpenSizes
-from wengert.api.compiling.met import Met, choices_of, forget_oldest, users_function
+from wengert.api.compiling.met import Met, forget_oldest
+from wengert.api.compiling.written_functions import choices_of, users_function
 from wengert.core.words.source import Line
 from wengert.core.words.warn import warn_user
 from wengert.errors import ProgramsWarning

@@ -76,6 +76,7 @@ class Entry:
         first = int(self._words[HEAD["places"]]) + PLACE.index("expected")
         self._expected = self._words[first :: len(PLACE)][: len(watch.places)]
         self.memory, self._watch = memory, watch
+        self.calls = CountedCalls(self._words)
         self.count_calls()
         owners = _let_go(self._words, sampled)
         made = callable_of(CALL, self._words, (native, memory, filled.kept, owners))
@@ -92,11 +93,11 @@ class Entry:
         """Let machine code take as many calls as the watch allows before Python looks at captured
         arrays again; without captured arrays, all of them.
         """
-        self._words[HEAD["left"]] = self._watch.calls - 1 if self._watch.arrays else NEVER
+        self.calls.allow(self._watch.calls - 1 if self._watch.arrays else NEVER)
 
     def expire(self) -> None:
         """Let the next call go to Python, which looks at captured arrays."""
-        self._words[HEAD["left"]] = -1
+        self.calls.allow(-1)
 
     @property
     def is_due(self) -> bool:
@@ -131,6 +132,22 @@ class Entry:
             self._words[HEAD["releases"]] = 1
             self._long_sizes[:] = self.memory.frame[HEADER : self.memory.layout.first]
         self._words[HEAD["busy"]] = 0
+
+
+class CountedCalls:
+    """How often machine code was asked by a call, of a table. It outlives the entry."""
+
+    def __init__(self, words: np.ndarray[Any, Any]) -> None:
+        self._words = words
+        self._before, self._allowed = 0, int(words[HEAD["left"]])
+
+    def __call__(self) -> int:
+        return self._before + self._allowed - int(self._words[HEAD["left"]])
+
+    def allow(self, calls: int) -> None:
+        """Let Python be asked again after so many."""
+        self._before, self._allowed = self(), calls
+        self._words[HEAD["left"]] = calls
 
 
 class _Method(ctypes.Structure):

@@ -289,14 +289,18 @@ class Watch:
         """
         return not self._found_changed and self.holds()
 
+    def broken_place(self) -> Place | None:
+        """A place that has something else now."""
+        return next((place for place in self.places if not place.renew()), None)
+
     def broken(self) -> str | None:
         """What messages call a place, or an array, that has something else now."""
-        for place in self.places:
-            if not place.renew():
-                if place.kind == SAME_ITEMS:
-                    return item_label(place.label, place.first_difference(place.read()))
-                return place.label
-        return next((each.name for each in self.arrays if each.changed), None)
+        place = self.broken_place()
+        if place is None:
+            return next((each.name for each in self.arrays if each.changed), None)
+        if place.kind == SAME_ITEMS:
+            return item_label(place.label, place.first_difference(place.read()))
+        return place.label
 
     def look(self) -> bool:
         """Whether the captured arrays have what they had. Raises where an array that is certainly

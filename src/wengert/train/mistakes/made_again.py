@@ -12,7 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from wengert.api.compiling.met import PATIENCE, users_function
+from wengert.api.compiling.making_places import is_run_again, making_place
+from wengert.api.compiling.met import PATIENCE
+from wengert.api.compiling.written_functions import users_function
 from wengert.core.words.warn import warn_user
 from wengert.errors import ProgramsWarning
 from wengert.runtime.outside.users_code import is_users_file
@@ -34,7 +36,8 @@ class _MadeAtPlaces:
 
     def are_in_vain(self, key: Hashable, made: Any, calls: Calls) -> bool:
         """Note what was made; whether two before it were made at the same place and called once
-        each, and the first is not there any more, for the first time.
+        each, and the first is not there any more, for the first time. A cell of a notebook that a
+        person runs again makes none in vain.
         """
         known = self._made.pop(key, [])
         before = (known or [])[1 - PATIENCE :]
@@ -42,6 +45,7 @@ class _MadeAtPlaces:
             len(before) == PATIENCE - 1
             and all(count() == 1 for _, count in before)
             and before[0][0]() is None
+            and is_run_again(making_place())
         )
         told = known is None or in_vain
         self._made[key] = None if told else [*before, (weakref.ref(made), calls)]

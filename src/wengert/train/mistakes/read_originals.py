@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from wengert.api.compiling.met import users_function
+from wengert.api.compiling.written_functions import users_function
 from wengert.core.types import Value
 from wengert.core.words.source import Line
 from wengert.core.words.warn import warn_user

@@ -78,6 +78,7 @@ class RankedPrograms:
             engine.threads,
             IGNORE,
             early=("into",),
+            use=engine.use,
         )
         policy = IGNORE if engine.nonfinite == IGNORE else SKIP
         self._commits = {
@@ -89,6 +90,7 @@ class RankedPrograms:
                 engine.threads,
                 policy,
                 donate=("live",),
+                use=engine.use,
             )
             for updates, step in steps.items()
         }
