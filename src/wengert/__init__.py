@@ -15,7 +15,7 @@ from wengert.core.first_use import import_on_first_use
 from wengert.core.signatures.standard import API_VERSIONS
 from wengert.core.table import op
 from wengert.core.tensor import Tensor
-from wengert.core.words.missing import explain_missing_names
+from wengert.core.words.foreign_names.missing import explain_missing_names
 from wengert.functions.namespace import (
     CONSTANTS,
     DTYPES,

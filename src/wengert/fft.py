@@ -2,7 +2,7 @@
 
 from wengert import functions, ops
 from wengert.core.table import op
-from wengert.core.words.missing import explain_missing_names
+from wengert.core.words.foreign_names.missing import explain_missing_names
 
 _functions = op.public("fft")
 globals().update(_functions)

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert.core.words.nearest import misspelt
-from wengert.core.words.repairs import REPAIRS, THEIR_METRICS
-from wengert.core.words.repairs_of_objects import (
+from wengert.core.words.foreign_names.nearest import misspelt
+from wengert.core.words.foreign_names.repairs import REPAIRS, THEIR_METRICS
+from wengert.core.words.foreign_names.repairs_of_objects import (
     OF_DISTRIBUTIONS,
     OF_ENSEMBLES,
     OF_GENERATORS,

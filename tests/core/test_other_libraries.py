@@ -12,7 +12,7 @@ import scipy.special
 import wengert as wg
 from wengert.core.table import SCIPY_UFUNCS
 from wengert.core.tensor import Tensor
-from wengert.core.words.elsewhere import REPAIRS
+from wengert.core.words.foreign_names.elsewhere import REPAIRS
 from wengert.errors import CheckpointError, DTypeError, MissingAttribute, TraceError
 
 x = np.ones((3, 3))

@@ -84,7 +84,7 @@ UNREACHABLE = {
     "core/dims.py: raise AttributeError(f": "Python's own words for a number",
     "core/values/number.py: raise AttributeError(f": "Python's own words for a number",
     "ops/indexing/update.py: raise AttributeError(name)": "what Python looks for by itself",
-    "core/words/missing.py: raise AttributeError(f": "what Python looks for by itself",
+    "core/words/foreign_names/missing.py: raise AttributeError(f": "Python looks for it by itself",
     "core/dims.py: raise SizeNeeded(names": "a signal that trace catches, not an error",
     "interpret/trace.py: raise SizeNeeded(frozenset(closed), misfit)": "the same signal",
     "interpret/bodies/loops.py: raise IndexNeeded(loop)": "a signal that scan catches, no error",

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert.core.words.schedule_names import THEIR_SCHEDULES
+from wengert.core.words.foreign_names.schedule_names import THEIR_SCHEDULES
 
 optax = pytest.importorskip("optax")
 o = wg.optim

@@ -10,7 +10,7 @@ import pytest
 
 import wengert as wg
 from wengert.errors import CopiedWarning
-from wengert.train.mistakes.taken_arrays import SMALL, mark_of
+from wengert.train.mistakes.copied.taken_arrays import SMALL, mark_of
 
 X = np.random.default_rng(0).standard_normal((8, 3))
 

@@ -11,7 +11,7 @@ import pytest
 
 import wengert as wg
 from train.warned_steps import warned
-from wengert.core.words.elsewhere import _DISTRIBUTIONS
+from wengert.core.words.foreign_names.elsewhere import _DISTRIBUTIONS
 from wengert.errors import DTypeError, NonFiniteError, ShapeError, TraceError, UnusedWarning
 
 X = np.ones((4, 3), np.float32)

@@ -18,7 +18,7 @@ from wengert.core.trees.matched_trees import beside
 from wengert.core.types import ArrayType, Value, type_of
 from wengert.core.values.number import Number
 from wengert.core.words.arguments import worded, worded_methods
-from wengert.core.words.lost_writes import below_arguments, require_unwritten
+from wengert.core.words.noticed.lost_writes import below_arguments, require_unwritten
 from wengert.errors import DTypeError, NotDifferentiable, ShapeError, TraceError
 from wengert.interpret.trace import composite_body, outer_tensor
 

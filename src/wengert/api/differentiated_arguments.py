@@ -16,11 +16,11 @@ from wengert.core.table import op
 from wengert.core.tensor import Tensor
 from wengert.core.types import Value
 from wengert.core.values.number import Number
-from wengert.core.words.lost_writes import Label, require_unwritten
-from wengert.core.words.masked import has_own_arithmetic, is_masked_array, other_array_in
+from wengert.core.words.noticed.lost_writes import Label, require_unwritten
+from wengert.core.words.noticed.masked import has_own_arithmetic, is_masked_array, other_array_in
+from wengert.core.words.noticed.tied import warn_of_ties
+from wengert.core.words.noticed.updated_pairs import note_updated_pair
 from wengert.core.words.numbers_in_trees import arrays_instead
-from wengert.core.words.tied import warn_of_ties
-from wengert.core.words.updated_pairs import note_updated_pair
 from wengert.errors import DTypeError
 from wengert.interpret.tape import Tape
 

@@ -15,7 +15,7 @@ from wengert.core.dims import Dim, Size, SizeNeeded, known_sizes
 from wengert.core.dtypes import require_supported
 from wengert.core.types import ArrayType, Value, type_of
 from wengert.core.words.arguments import worded
-from wengert.core.words.lost_writes import below, require_unwritten
+from wengert.core.words.noticed.lost_writes import below, require_unwritten
 from wengert.core.words.source import is_installed
 from wengert.core.words.warn import warn_user
 from wengert.errors import ShapeError, SizeWarning, TraceError, WengertError

@@ -28,9 +28,9 @@ from wengert.core.table import op
 from wengert.core.types import Value
 from wengert.core.values.constant import IndexableConstant, indexable
 from wengert.core.words.arguments import worded
-from wengert.core.words.float_notices import noticed_at_users_lines
-from wengert.core.words.lost_writes import below_arguments, require_unwritten
-from wengert.core.words.masked import require_plain_array
+from wengert.core.words.noticed.float_notices import noticed_at_users_lines
+from wengert.core.words.noticed.lost_writes import below_arguments, require_unwritten
+from wengert.core.words.noticed.masked import require_plain_array
 from wengert.core.words.warn import warn_user
 from wengert.errors import RandomnessWarning, TraceError, WengertError
 from wengert.interpret.batched import Batched

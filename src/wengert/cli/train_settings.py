@@ -12,7 +12,7 @@ from typing import Any
 from wengert.cli.datasets.learning_task import DataChoices
 from wengert.cli.datasets.preparation import CLASSIFICATION, DROP, FILL, REFUSE, REGRESSION
 from wengert.cli.exit_codes import UsageFault
-from wengert.core.words.nearest import ALIKE, nearest
+from wengert.core.words.foreign_names.nearest import ALIKE, nearest
 from wengert.nn.activations import ACTIVATIONS
 
 OPTIMIZERS = {

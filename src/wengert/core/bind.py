@@ -21,12 +21,12 @@ from wengert.core.dtypes import CHARS
 from wengert.core.tensor import Tensor
 from wengert.core.types import Value
 from wengert.core.values.number import Number, plain_operand
-from wengert.core.words.caught import warn_if_caught
-from wengert.core.words.float_notices import calls_numpy, raise_notices_at, told_again
-from wengert.core.words.masked import require_plain_array
 from wengert.core.words.not_arrays import require_array
+from wengert.core.words.noticed.caught import warn_if_caught
+from wengert.core.words.noticed.float_notices import calls_numpy, raise_notices_at, told_again
+from wengert.core.words.noticed.masked import require_plain_array
+from wengert.core.words.noticed.watched_arrays import note_reads, watched_arrays
 from wengert.core.words.source import Line, user_line
-from wengert.core.words.watched_arrays import note_reads, watched_arrays
 from wengert.errors import TraceError, WengertError
 
 if TYPE_CHECKING:

@@ -35,8 +35,8 @@ from wengert.core.tensor import Tensor
 from wengert.core.types import ArrayType, Value
 from wengert.core.values.other_arrays import is_labelled, reflects
 from wengert.core.words.arguments import binding_refused, refusal
-from wengert.core.words.float_notices import told_again
-from wengert.core.words.unused_results import warn_if_unused
+from wengert.core.words.noticed.float_notices import told_again
+from wengert.core.words.noticed.unused_results import warn_if_unused
 
 
 def elementwise(

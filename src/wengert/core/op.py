@@ -31,9 +31,9 @@ from wengert.core.words.arguments import (
     refusal,
     too_many,
 )
-from wengert.core.words.float_notices import told_again
-from wengert.core.words.hidden import is_sparse, sparse_name
 from wengert.core.words.not_arrays import require_array
+from wengert.core.words.noticed.float_notices import told_again
+from wengert.core.words.noticed.hidden import is_sparse, sparse_name
 from wengert.errors import DTypeError, ShapeError, WengertWarning
 
 OpKind: TypeAlias = Literal["source", "elementwise", "linear", "bilinear", "primitive", "composite"]

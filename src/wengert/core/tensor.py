@@ -14,8 +14,8 @@ from wengert.core.table import FUNCTIONS, SCIPY_UFUNCS, UFUNC_METHODS, UFUNCS, o
 from wengert.core.types import ArrayType, Value, type_of
 from wengert.core.values.carried import carrier_for_join
 from wengert.core.values.other_arrays import is_labelled
-from wengert.core.words.callers import torch_call
-from wengert.core.words.elsewhere import (
+from wengert.core.words.foreign_names.callers import torch_call
+from wengert.core.words.foreign_names.elsewhere import (
     SCIPY_SPECIAL,
     function_of_wg,
     instead_of_torch,

@@ -28,8 +28,8 @@ from wengert.core.trees.tree_nodes import (
     rebuilt,
 )
 from wengert.core.values.number import Number
-from wengert.core.words.hidden import hidden_error, is_foreign
-from wengert.core.words.missing import explain_missing_names
+from wengert.core.words.foreign_names.missing import explain_missing_names
+from wengert.core.words.noticed.hidden import hidden_error, is_foreign
 
 __all__ = [
     "Structure",

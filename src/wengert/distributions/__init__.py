@@ -1,6 +1,6 @@
 """Distributions as plain dataclasses: sample, log_prob and entropy, and kl of two of a kind."""
 
-from wengert.core.words.missing import explain_missing_names
+from wengert.core.words.foreign_names.missing import explain_missing_names
 from wengert.distributions.continuous import Beta, Gamma, Normal, TanhNormal, Uniform
 from wengert.distributions.discrete import Bernoulli, Categorical
 from wengert.distributions.divergences import kl

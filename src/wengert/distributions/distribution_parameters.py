@@ -18,8 +18,8 @@ from wengert.core.op_parts.broadcast import broadcast_shapes
 from wengert.core.signatures.shapes import canonical_shape
 from wengert.core.table import op
 from wengert.core.tensor import Tensor
-from wengert.core.words.missing import Explained
-from wengert.core.words.repairs_of_objects import OF_DISTRIBUTIONS
+from wengert.core.words.foreign_names.missing import Explained
+from wengert.core.words.foreign_names.repairs_of_objects import OF_DISTRIBUTIONS
 from wengert.core.words.source import begin_body, end_body
 from wengert.ops.drawing.draws import draw_dtype, strong_dtypes
 

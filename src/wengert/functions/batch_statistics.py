@@ -12,8 +12,8 @@ import numpy as np
 
 from wengert.core.process.meanwhile import Meanwhile
 from wengert.core.types import Value
+from wengert.core.words.noticed.watched_arrays import note_reads, watched_arrays
 from wengert.core.words.source import Line, user_line
-from wengert.core.words.watched_arrays import note_reads, watched_arrays
 
 Array: TypeAlias = np.ndarray[Any, Any]
 

@@ -10,8 +10,8 @@ from typing import TypeAlias
 from wengert.core.bind import enter, leave, opened, raise_first
 from wengert.core.tensor import Tensor
 from wengert.core.types import Value
-from wengert.core.words.caught import warn_if_caught
-from wengert.core.words.float_notices import noticed_at_users_lines
+from wengert.core.words.noticed.caught import warn_if_caught
+from wengert.core.words.noticed.float_notices import noticed_at_users_lines
 from wengert.interpret.forward import Forward
 from wengert.interpret.mistakes.differentiated import note_differentiated
 from wengert.interpret.tape import Tape

@@ -21,7 +21,7 @@ from wengert.core.table import op as table
 from wengert.core.tensor import Tensor
 from wengert.core.types import ArrayType, Type, Value, type_of
 from wengert.core.values.number import key_of_argument
-from wengert.core.words.masked import require_plain_array
+from wengert.core.words.noticed.masked import require_plain_array
 from wengert.core.words.source import Line, user_line
 from wengert.errors import ShapeError, TraceError, WengertError
 from wengert.interpret.mistakes.mixed_rows import (

@@ -5,7 +5,7 @@ The float arrays of a layer are its parameters, everything else in it is fixed. 
 trained like anything that a user writes.
 """
 
-from wengert.core.words.missing import explain_missing_names
+from wengert.core.words.foreign_names.missing import explain_missing_names
 from wengert.nn import init
 from wengert.nn.dropout import Dropout
 from wengert.nn.embedding import Embedding

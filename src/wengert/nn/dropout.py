@@ -8,7 +8,7 @@ from typing import Any
 from wengert.core.table import op
 from wengert.core.types import Value
 from wengert.core.words.arguments import worded_methods
-from wengert.core.words.missing import Explained
+from wengert.core.words.foreign_names.missing import Explained
 from wengert.functions.parameter import canonical_number
 from wengert.nn.showing import shown_layer
 

@@ -10,7 +10,7 @@ import numpy as np
 from wengert.core.table import op
 from wengert.core.types import Value
 from wengert.core.words.arguments import worded_methods
-from wengert.core.words.missing import Explained
+from wengert.core.words.foreign_names.missing import Explained
 from wengert.functions.drawn_weights import note_drawn_rows
 from wengert.nn.init import Initialiser, initialise
 from wengert.nn.layer_arguments import require_float, require_size

@@ -14,7 +14,7 @@ from wengert.core.dims import has_dims, product
 from wengert.core.table import op
 from wengert.core.types import Value
 from wengert.core.words.arguments import worded_methods
-from wengert.core.words.missing import Explained
+from wengert.core.words.foreign_names.missing import Explained
 from wengert.errors import ShapeError
 from wengert.functions.batch_statistics import (
     note_batch_statistics,

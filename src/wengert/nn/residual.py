@@ -10,7 +10,7 @@ from wengert.core.bind import located
 from wengert.core.table import op
 from wengert.core.types import Value
 from wengert.core.words.arguments import worded_methods
-from wengert.core.words.missing import Explained
+from wengert.core.words.foreign_names.missing import Explained
 from wengert.errors import ShapeError
 from wengert.nn.sequential import Sequential
 from wengert.nn.showing import shown_layers

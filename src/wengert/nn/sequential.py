@@ -10,7 +10,7 @@ from typing import Any
 
 from wengert.core.types import Value
 from wengert.core.words.arguments import worded_methods
-from wengert.core.words.missing import Explained
+from wengert.core.words.foreign_names.missing import Explained
 from wengert.functions.dropout import require_generator
 from wengert.nn.activations import find_activation
 from wengert.nn.normalization import BatchNorm

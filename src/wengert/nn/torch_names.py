@@ -16,8 +16,8 @@ import numpy as np
 from wengert.core import tree
 from wengert.core.dtypes import is_float
 from wengert.core.words.arguments import worded
-from wengert.core.words.loaded_models import note_loaded
-from wengert.core.words.nearest import likeness
+from wengert.core.words.foreign_names.nearest import likeness
+from wengert.core.words.noticed.loaded_models import note_loaded
 from wengert.errors import ShapeError
 from wengert.nn.normalization import BatchNorm
 from wengert.nn.sequential import Sequential

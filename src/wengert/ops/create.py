@@ -22,7 +22,7 @@ from wengert.core.tensor import Tensor
 from wengert.core.types import ArrayType
 from wengert.core.values.constant import indexable
 from wengert.core.values.number import Number
-from wengert.core.words.masked import require_plain_array
+from wengert.core.words.noticed.masked import require_plain_array
 from wengert.errors import DTypeError, ShapeError, TraceError
 
 BEYOND = 1 << 62  # farther than any size, and still an int64

@@ -21,8 +21,8 @@ from wengert.core.signatures.shapes import canonical_shape
 from wengert.core.table import op
 from wengert.core.tensor import Tensor
 from wengert.core.types import ArrayType
+from wengert.core.words.noticed.unused_results import warn_if_dropped
 from wengert.core.words.source import is_users
-from wengert.core.words.unused_results import warn_if_dropped
 from wengert.errors import CheckError, ShapeError
 
 

@@ -4,7 +4,7 @@ Every optimizer is one rule that works in place on arrays (`step`), on nodes of 
 (`step_graph_node`), over trees (`init`, `update`) and inside a compiled training step.
 """
 
-from wengert.core.words.missing import explain_missing_names
+from wengert.core.words.foreign_names.missing import explain_missing_names
 from wengert.optim import schedules
 from wengert.optim.adam import Adam, AdamW
 from wengert.optim.clip import clip_by_global_norm, clip_by_norm, clip_by_value, global_norm

@@ -13,7 +13,7 @@ import numpy as np
 
 from wengert.core.tensor import Tensor
 from wengert.core.words.arguments import worded
-from wengert.core.words.unused_results import warn_if_dropped
+from wengert.core.words.noticed.unused_results import warn_if_dropped
 from wengert.errors import NonFiniteError
 from wengert.functions.clipping import (
     scaled_length,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from fnmatch import fnmatchcase
 from typing import Any, TypeAlias
 
-from wengert.core.words.nearest import nearest
+from wengert.core.words.foreign_names.nearest import nearest
 from wengert.errors import OptimError
 from wengert.optim.settings import Setting
 

@@ -16,10 +16,10 @@ from wengert.core.table import op
 from wengert.core.tensor import Tensor
 from wengert.core.words.arguments import worded_methods
 from wengert.core.words.attributes import no_attribute
-from wengert.core.words.missing import Explained
-from wengert.core.words.repairs_of_objects import OF_OPTIMIZERS
-from wengert.core.words.tied import warn_of_ties
-from wengert.core.words.unused_results import warn_if_dropped
+from wengert.core.words.foreign_names.missing import Explained
+from wengert.core.words.foreign_names.repairs_of_objects import OF_OPTIMIZERS
+from wengert.core.words.noticed.tied import warn_of_ties
+from wengert.core.words.noticed.unused_results import warn_if_dropped
 from wengert.errors import OptimError, WengertError
 from wengert.interpret.eagerness import is_eager
 from wengert.optim.arrays_in_turn import ArraysInTurn

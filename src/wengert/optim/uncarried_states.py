@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wengert.core.words.updated_pairs import UNPACKED
+from wengert.core.words.noticed.updated_pairs import UNPACKED
 from wengert.core.words.warn import warn_user
 from wengert.errors import UnusedWarning
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from wengert.core.graph import Node
 from wengert.core.lowering import Failure
-from wengert.core.words.masked import has_own_arithmetic, is_masked_array
+from wengert.core.words.noticed.masked import has_own_arithmetic, is_masked_array
 
 
 def refuse_unseen(node: Node) -> NoReturn:

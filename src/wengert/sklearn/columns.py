@@ -18,7 +18,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import check_array, validate_data
 
-from wengert.core.words.masked import is_masked_array
+from wengert.core.words.noticed.masked import is_masked_array
 from wengert.core.words.warn import warn_user
 from wengert.sklearn.given_tables import (
     column_of,

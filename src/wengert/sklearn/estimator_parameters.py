@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from wengert.core.words.nearest import ALIKE, nearest
+from wengert.core.words.foreign_names.nearest import ALIKE, nearest
 from wengert.sklearn.network import ACTIVATIONS, BATCH, LAYER, NetworkPlan
 from wengert.sklearn.plateau import ADAPTIVE, CONSTANT, INVSCALING
 from wengert.sklearn.training import NAMED

@@ -10,7 +10,7 @@ import numpy as np
 
 from wengert import optim
 from wengert.core import tree
-from wengert.core.words.nearest import ALIKE, nearest
+from wengert.core.words.foreign_names.nearest import ALIKE, nearest
 from wengert.core.words.warn import warn_user
 from wengert.optim.optimizer import Optimizer
 from wengert.sklearn.network import BATCH, NetworkPlan

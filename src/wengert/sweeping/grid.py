@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from wengert.core.words.nearest import ALIKE, nearest
+from wengert.core.words.foreign_names.nearest import ALIKE, nearest
 from wengert.sweeping.value_identity import identity_of_value
 
 BY, SEED = "sweep", "seed"

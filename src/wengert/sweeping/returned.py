@@ -15,7 +15,7 @@ import numpy as np
 
 from wengert.core import tree
 from wengert.core.trees.foreign import NUMBERS, columns_of, is_table
-from wengert.core.words.hidden import is_foreign
+from wengert.core.words.noticed.hidden import is_foreign
 from wengert.errors import CheckpointError
 from wengert.sweeping.grid import BY
 from wengert.sweeping.value_identity import identity_of_value

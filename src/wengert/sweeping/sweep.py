@@ -8,7 +8,7 @@ from contextlib import closing
 from typing import Any
 
 from wengert.core.words.arguments import worded
-from wengert.core.words.nearest import ALIKE, nearest
+from wengert.core.words.foreign_names.nearest import ALIKE, nearest
 from wengert.core.words.warn import warn_user
 from wengert.errors import SweepError, SweepWarning
 from wengert.sweeping.grid import BY, Settings, grouped, require_taken, settings_of, shown

@@ -10,9 +10,9 @@ from typing import Any, overload
 import numpy as np
 
 from wengert.core.words.arguments import worded_methods
-from wengert.core.words.missing import Explained
-from wengert.core.words.nearest import ALIKE, nearest
-from wengert.core.words.repairs_of_objects import OF_SWEEPS
+from wengert.core.words.foreign_names.missing import Explained
+from wengert.core.words.foreign_names.nearest import ALIKE, nearest
+from wengert.core.words.foreign_names.repairs_of_objects import OF_SWEEPS
 from wengert.sweeping.grid import SEED, identity, shown
 from wengert.train.metrics import BY_NAME, better_direction
 

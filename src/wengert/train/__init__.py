@@ -1,6 +1,6 @@
 """Training: TrainStep, what it reports, and `fit`, a whole training in one call."""
 
-from wengert.core.words.missing import explain_missing_names
+from wengert.core.words.foreign_names.missing import explain_missing_names
 from wengert.train import metrics
 from wengert.train.ensemble.each import each
 from wengert.train.ensemble.ensemble import Ensemble

@@ -35,10 +35,10 @@ from wengert.train.draw_positions import Draws
 from wengert.train.engine import Engine
 from wengert.train.evaluation_words import EvaluationWords
 from wengert.train.live_programs import LivePrograms
+from wengert.train.mistakes.carried.stale_states import StaleStates
+from wengert.train.mistakes.copied.given_trees import GivenTrees
+from wengert.train.mistakes.copied.read_originals import warn_of_read_originals
 from wengert.train.mistakes.first_batch import look_at_first_batch
-from wengert.train.mistakes.given_trees import GivenTrees
-from wengert.train.mistakes.read_originals import warn_of_read_originals
-from wengert.train.mistakes.stale_states import StaleStates
 from wengert.train.open_sizes import OpenShape, shapes_by_rows
 from wengert.train.quick_calls import QuickBoundCalls
 from wengert.train.recorded.layers.bound_layers import warn_as_in_training, warn_of_training_in_bind

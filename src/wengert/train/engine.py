@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from wengert.api.compiling.eager import is_eager
-from wengert.api.compiling.swept_numbers import Use
+from wengert.api.compiling.swept_numbers import ProgramUse
 from wengert.api.single_outputs import warn_of_single_outputs
 from wengert.core import tree
 from wengert.core.dtypes import float64, int64
@@ -27,10 +27,10 @@ from wengert.train.draw_positions import Draws
 from wengert.train.eager_steps import run_eagerly
 from wengert.train.guard import Guard
 from wengert.train.live_programs import LivePrograms
-from wengert.train.mistakes.given_trees import GivenTrees
+from wengert.train.mistakes.carried.restored_models import RestoredModels
+from wengert.train.mistakes.copied.given_trees import GivenTrees
+from wengert.train.mistakes.copied.loaded_settings import optimizers_in_words
 from wengert.train.mistakes.idle_parts import IdleParts
-from wengert.train.mistakes.loaded_settings import optimizers_in_words
-from wengert.train.mistakes.restored_models import RestoredModels
 from wengert.train.mistakes.skipped_steps import SkippedSteps
 from wengert.train.mistakes.twin_parameters import TwinParameters
 from wengert.train.mistakes.zero_gradients import ZeroGradients
@@ -105,7 +105,7 @@ class Engine:
         self.kinds: Kinds = Kinds(names, plan.cast) if first is None else first.kinds
         self.guard: Guard = Guard() if first is None else first.guard
         self.counts = live_zeros(3, int64)  # written by the programs, together with all else
-        self.use = Use(partial(self.counts.item, CALLS))
+        self.use = ProgramUse(partial(self.counts.item, CALLS))
         self.extents = live_zeros(len(plan.bounded), float64)  # how large states can be
         self.unseen = np.ones(1, bool)  # whether only the step can have written to the states
         self.seed, self._key = seed, key(seed)

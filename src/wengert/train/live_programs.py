@@ -9,7 +9,7 @@ from typing import Any
 from wengert.api.compiling.compiled import Compiled, OpenSizes
 from wengert.api.compiling.held import held
 from wengert.api.compiling.met import Met
-from wengert.api.compiling.swept_numbers import Use
+from wengert.api.compiling.swept_numbers import ProgramUse
 from wengert.api.trace import Dims
 from wengert.interpret.mistakes.mixed_rows import MixedRows
 from wengert.optim.model_forms import ModelForm
@@ -48,7 +48,7 @@ class LivePrograms:
         static: Collection[str] = (),  # names of arguments that are part of the program
         static_in: str = "",  # where messages have these named, if they can be
         dims_of_step: Dims | None = None,  # of arguments with the same names
-        use: Use | None = None,  # of the step
+        use: ProgramUse | None = None,  # of the step
     ) -> None:
         self.function, self._own, self._names = function, own, names
         self._static, self._dims_of_step = static, dims_of_step or {}

@@ -14,9 +14,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from wengert.core.words.missing import explain_missing_names
-from wengert.core.words.nearest import ALIKE, nearest
-from wengert.core.words.repairs import THEIR_METRICS
+from wengert.core.words.foreign_names.missing import explain_missing_names
+from wengert.core.words.foreign_names.nearest import ALIKE, nearest
+from wengert.core.words.foreign_names.repairs import THEIR_METRICS
 from wengert.errors import ShapeError
 from wengert.train.class_labels import (
     binary_class,

@@ -14,8 +14,8 @@ import numpy as np
 from wengert.api.compiling.compile_options import Named, listed, require_dims
 from wengert.api.trace import Dims
 from wengert.core.words.arguments import worded_methods
-from wengert.core.words.missing import Explained
-from wengert.core.words.repairs_of_objects import OF_STEPS
+from wengert.core.words.foreign_names.missing import Explained
+from wengert.core.words.foreign_names.repairs_of_objects import OF_STEPS
 from wengert.runtime.entries.entry import Call, never
 from wengert.runtime.executable import Executable
 from wengert.runtime.nonfinite_policies import IGNORE, require_policy
@@ -32,8 +32,8 @@ from wengert.train.engine import Engine
 from wengert.train.ensemble.member_forms import require_same_form, require_same_state
 from wengert.train.evaluation_words import IN_EVALUATE, EvaluationWords
 from wengert.train.guard import IDLE
+from wengert.train.mistakes.copied.originals import Originals
 from wengert.train.mistakes.made_again import BoundAgain, note_step
-from wengert.train.mistakes.originals import Originals
 from wengert.train.option_checks import (
     RUN_OPTIONS,
     require_accumulate,

@@ -13,19 +13,23 @@ import numpy as np
 from wengert.core import tree
 from wengert.core.dtypes import DType, float32, float64, is_float, require_supported
 from wengert.core.trees.same import same
-from wengert.core.words.callers import updates_attribute
+from wengert.core.words.foreign_names.callers import updates_attribute
 from wengert.core.words.functions import NAMELESS, name_of_function
-from wengert.core.words.lost_writes import below, require_unwritten
+from wengert.core.words.noticed.lost_writes import below, require_unwritten
+from wengert.core.words.noticed.tied import (
+    warn_of_assigned_tie,
+    warn_of_shared_memory,
+    warn_of_ties,
+)
 from wengert.core.words.source import Line
-from wengert.core.words.tied import warn_of_assigned_tie, warn_of_shared_memory, warn_of_ties
 from wengert.core.words.warn import warn_user
 from wengert.errors import LiveWarning, OptimError, ShapeError, UntrainedWarning, WideningWarning
 from wengert.interpret.trace import recorded_constants
 from wengert.optim.parameters import leaf_name, warn_of_floats
 from wengert.runtime.outside.watch import owner_of
 from wengert.runtime.refusals import require_plain
-from wengert.train.mistakes.given_objects import GivenObject, given_objects
-from wengert.train.mistakes.given_trees import GivenArray, given_arrays
+from wengert.train.mistakes.copied.given_objects import GivenObject, given_objects
+from wengert.train.mistakes.copied.given_trees import GivenArray, given_arrays
 from wengert.train.mistakes.redefined_classes import require_known_classes
 from wengert.train.recorded.optimizer_groups import (
     Group,

@@ -32,9 +32,9 @@ from wengert.core.tensor import Tensor
 from wengert.core.types import ArrayType
 from wengert.core.values.number import Number, argument_of_key, key_of_argument
 from wengert.core.words.articles import a_kind
-from wengert.core.words.tied import warn_of_equal_numbers
+from wengert.core.words.noticed.tied import warn_of_equal_numbers
+from wengert.core.words.noticed.watched_arrays import note_reads, watched_arrays
 from wengert.core.words.warn import warn_user
-from wengert.core.words.watched_arrays import note_reads, watched_arrays
 from wengert.errors import SizeWarning, TraceError
 from wengert.interpret.mistakes.differentiated import noting_differentiated
 from wengert.interpret.mistakes.first_values import noting_first_values, warn_of_first_values

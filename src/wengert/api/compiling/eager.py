@@ -15,8 +15,8 @@ from wengert.core import tree
 from wengert.core.dtypes import is_float
 from wengert.core.tensor import Tensor
 from wengert.core.types import type_of
-from wengert.core.words.float_notices import noticed_at_users_lines
-from wengert.core.words.lost_writes import require_unwritten
+from wengert.core.words.noticed.float_notices import noticed_at_users_lines
+from wengert.core.words.noticed.lost_writes import require_unwritten
 from wengert.errors import NonFiniteError, TraceError
 from wengert.interpret.eagerness import eager, is_eager
 from wengert.runtime.donation import matched, require_donatable

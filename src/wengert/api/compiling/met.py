@@ -24,7 +24,7 @@ from wengert.api.compiling.differences import (
 from wengert.api.compiling.edits import Edits
 from wengert.api.compiling.forms import Form, form_of, has_objects, repairs_of_sizes
 from wengert.api.compiling.making_places import is_run_again, making_place
-from wengert.api.compiling.swept_numbers import SweptNumbers, Use
+from wengert.api.compiling.swept_numbers import ProgramUse, SweptNumbers
 from wengert.api.compiling.written_functions import (
     choices_of,
     code_of,
@@ -75,7 +75,7 @@ class Met:
         self._place = () if self._written is None else making_place()
         self._for_sizes = for_sizes
         self._alone = alone  # it lives as long as one function of wg.compile
-        self.use = Use()  # of what has the programs
+        self.use = ProgramUse()  # of what has the programs
         if alone:
             self.use.belong_to(self)
         self._asked = asked or {}  # sizes to be left open, whatever became of that

@@ -17,7 +17,7 @@ REMEMBERED = 64  # places
 Calls = Callable[[], int]  # how often something was called, which outlives it
 
 
-class Use:
+class ProgramUse:
     """How something that has programs is used: whether it is still there, and how often it was
     called. It outlives that. Where nobody says more, it is gone and was not called.
     """
@@ -45,7 +45,7 @@ class _Latest(NamedTuple):
     """Of functions that were made at one place, each around another number."""
 
     described: dict[str, Any]  # what the first program of the latest was made for
-    uses: list[Use]  # of the latest ones
+    uses: list[ProgramUse]  # of the latest ones
     is_told: bool
     is_searched: bool  # whether Python was asked what of all that is garbage
 
@@ -58,7 +58,7 @@ class SweptNumbers:
         self._latest: dict[Any, _Latest] = {}  # by place and code
 
     def note(
-        self, place: MakingPlace, code: Any, described: dict[str, Any], use: Use
+        self, place: MakingPlace, code: Any, described: dict[str, Any], use: ProgramUse
     ) -> tuple[str | None, Any, bool]:
         """Note the first program of a function. The name of the number by which it differs from the
         latest of the same code that was made at this place, if it does by nothing else, what the
@@ -81,7 +81,7 @@ class SweptNumbers:
         return name, before.described.get(name or ""), tells
 
 
-def _are_gone(uses: list[Use]) -> bool:
+def _are_gone(uses: list[ProgramUse]) -> bool:
     return all(each.is_gone() for each in uses)
 
 

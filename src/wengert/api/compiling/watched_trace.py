@@ -16,8 +16,8 @@ from wengert.api.compiling.known_programs import KnownPrograms
 from wengert.api.trace import Dims, trace_with_sizes
 from wengert.core.tensor import Tensor
 from wengert.core.words.articles import a_kind
+from wengert.core.words.noticed.updated_pairs import note_updated_pair
 from wengert.core.words.source import Line
-from wengert.core.words.updated_pairs import note_updated_pair
 from wengert.core.words.warn import warn_user
 from wengert.errors import CaptureWarning, RandomnessWarning, TraceError
 from wengert.interpret.bodies.body_state import noting_told_bodies

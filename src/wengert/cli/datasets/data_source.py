@@ -11,7 +11,7 @@ from wengert.cli.datasets.delimited import read_delimited
 from wengert.cli.datasets.numpy_files import read_numpy
 from wengert.cli.datasets.parquet import read_parquet
 from wengert.cli.exit_codes import DataFault, UsageFault
-from wengert.core.words.nearest import misspelt
+from wengert.core.words.foreign_names.nearest import misspelt
 
 SEPARATORS = {".csv": ",", ".tsv": "\t", ".tab": "\t"}
 ENDINGS = (*SEPARATORS, ".parquet", ".npy", ".npz")

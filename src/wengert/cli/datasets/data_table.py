@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from wengert.cli.exit_codes import DataFault
-from wengert.core.words.nearest import ALIKE, nearest
+from wengert.core.words.foreign_names.nearest import ALIKE, nearest
 
 Array: TypeAlias = np.ndarray[Any, Any]
 

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from wengert.core.tensor import Tensor
+from wengert.core.words.noticed.unused_results import is_dropped
 from wengert.core.words.source import Line, is_users
-from wengert.core.words.unused_results import is_dropped
 from wengert.core.words.warn import warn_user
 from wengert.errors import UnusedWarning
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wengert.core.trees.tree_nodes import LEAF_TYPES, accessors_of, opened_tree
-from wengert.core.words.hidden import is_foreign
+from wengert.core.words.noticed.hidden import is_foreign
 
 NUMBERS = "biuf"  # kinds of dtypes
 

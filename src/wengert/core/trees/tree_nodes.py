@@ -19,13 +19,13 @@ from wengert.core.tensor import Tensor
 from wengert.core.trees.same import same
 from wengert.core.types import ArrayType
 from wengert.core.values.spectrum import Spectrum
-from wengert.core.words.hidden import (
+from wengert.core.words.named_dict import NamedDict
+from wengert.core.words.noticed.hidden import (
     can_hide,
     hiding_attribute,
     require_declared,
     require_declared_in_class,
 )
-from wengert.core.words.named_dict import NamedDict
 
 Tree: TypeAlias = Any
 TreePlace: TypeAlias = tuple[tuple[type, Any], ...]  # for each node on the way its type and the key

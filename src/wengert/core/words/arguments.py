@@ -10,7 +10,7 @@ from functools import wraps
 from types import FunctionType
 from typing import Any, TypeVar, cast
 
-from wengert.core.words.nearest import ALIKE, nearest
+from wengert.core.words.foreign_names.nearest import ALIKE, nearest
 
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")

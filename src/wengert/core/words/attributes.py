@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from wengert.core.words.nearest import ALIKE, nearest
+from wengert.core.words.foreign_names.nearest import ALIKE, nearest
 
 
 def no_attribute(name: str, key: str, known: Sequence[str], repair: str = "") -> AttributeError:

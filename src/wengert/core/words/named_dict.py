@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any, NoReturn
 
-from wengert.core.words.nearest import ALIKE, nearest
+from wengert.core.words.foreign_names.nearest import ALIKE, nearest
 
 
 class NamedDict(dict[str, Any]):

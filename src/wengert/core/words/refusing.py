@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, cast
 import numpy as np
 
 from wengert.core.dims import need_sizes
-from wengert.core.words.callers import (
+from wengert.core.words.foreign_names.callers import (
     assigns,
     installed_function,
     jax_call,
@@ -20,7 +20,7 @@ from wengert.core.words.callers import (
     takes_item,
     torch_call,
 )
-from wengert.core.words.elsewhere import (
+from wengert.core.words.foreign_names.elsewhere import (
     function_of_wg,
     instead_of_jax,
     instead_of_torch,

@@ -15,7 +15,7 @@ from wengert.core.process.meanwhile import Meanwhile
 from wengert.core.table import op
 from wengert.core.tensor import Tensor
 from wengert.core.types import ArrayType, Value, type_of
-from wengert.core.words.lost_writes import below_arguments, require_unwritten
+from wengert.core.words.noticed.lost_writes import below_arguments, require_unwritten
 from wengert.errors import ShapeError
 from wengert.interpret.derive import jvp_flat, vjp_flat
 from wengert.interpret.printing import quiet

@@ -9,7 +9,7 @@ from wengert.core.dims import product
 from wengert.core.table import op
 from wengert.core.types import Value
 from wengert.core.words.arguments import worded_methods
-from wengert.core.words.missing import Explained
+from wengert.core.words.foreign_names.missing import Explained
 from wengert.nn.showing import shown_layer
 
 

@@ -13,7 +13,7 @@ from wengert.core.bind import located
 from wengert.core.tensor import Tensor
 from wengert.core.types import Value
 from wengert.core.words.arguments import worded_methods
-from wengert.core.words.missing import Explained
+from wengert.core.words.foreign_names.missing import Explained
 from wengert.errors import DTypeError, ShapeError, TraceError
 from wengert.functions.drawn_weights import note_drawn
 from wengert.nn.activations import ACTIVATIONS, find_activation

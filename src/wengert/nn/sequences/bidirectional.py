@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from wengert.core.table import op
 from wengert.core.types import Value
 from wengert.core.words.arguments import worded_methods
-from wengert.core.words.missing import Explained
+from wengert.core.words.foreign_names.missing import Explained
 from wengert.core.words.warn import warn_user
 from wengert.errors import TiedWarning
 from wengert.nn.sequences.sequence_arguments import TORCH_NAMES

@@ -12,7 +12,7 @@ from wengert.core.dims import product
 from wengert.core.table import op
 from wengert.core.types import Value
 from wengert.core.words.arguments import worded_methods
-from wengert.core.words.missing import Explained
+from wengert.core.words.foreign_names.missing import Explained
 from wengert.functions.time_axes import note_time_axis
 from wengert.nn.init import Initialiser
 from wengert.nn.layer_arguments import require_float, require_size

@@ -13,7 +13,7 @@ from wengert.core.table import op
 from wengert.core.tensor import Tensor
 from wengert.core.types import Value
 from wengert.core.words.arguments import worded_methods
-from wengert.core.words.missing import Explained
+from wengert.core.words.foreign_names.missing import Explained
 from wengert.errors import ShapeError
 from wengert.functions.drawn_weights import note_drawn
 from wengert.functions.sequences.attention import attend_in_order

@@ -13,7 +13,7 @@ from wengert.core.table import op
 from wengert.core.types import Value
 from wengert.core.values.number import is_traced_number
 from wengert.core.words.arguments import worded, worded_methods
-from wengert.core.words.missing import Explained
+from wengert.core.words.foreign_names.missing import Explained
 from wengert.errors import DTypeError, ShapeError
 from wengert.nn.embedding import rows_of
 from wengert.nn.init import Initialiser, initialise

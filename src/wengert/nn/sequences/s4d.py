@@ -13,7 +13,7 @@ from wengert.core.dtypes import promote
 from wengert.core.table import op
 from wengert.core.types import Value
 from wengert.core.words.arguments import worded_methods
-from wengert.core.words.missing import Explained
+from wengert.core.words.foreign_names.missing import Explained
 from wengert.functions.drawn_weights import note_drawn
 from wengert.functions.time_axes import note_time_axis
 from wengert.nn.layer_arguments import require_float, require_size

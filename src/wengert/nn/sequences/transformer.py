@@ -11,7 +11,7 @@ import numpy as np
 from wengert.core.table import op
 from wengert.core.types import Value
 from wengert.core.words.arguments import worded_methods
-from wengert.core.words.missing import Explained
+from wengert.core.words.foreign_names.missing import Explained
 from wengert.functions.dropout import require_generator
 from wengert.functions.parameter import canonical_number
 from wengert.nn.activations import Activation, find_activation

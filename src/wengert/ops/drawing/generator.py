@@ -13,8 +13,8 @@ from wengert.core.dtypes import uint32
 from wengert.core.table import op
 from wengert.core.tensor import Tensor
 from wengert.core.words.arguments import worded, worded_methods
-from wengert.core.words.missing import Explained
-from wengert.core.words.repairs_of_objects import OF_GENERATORS
+from wengert.core.words.foreign_names.missing import Explained
+from wengert.core.words.foreign_names.repairs_of_objects import OF_GENERATORS
 from wengert.core.words.source import user_line
 from wengert.core.words.warn import warn_user
 from wengert.errors import DTypeError, RandomnessWarning, TraceError

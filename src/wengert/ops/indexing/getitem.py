@@ -19,7 +19,7 @@ from wengert.core.table import op
 from wengert.core.tensor import Tensor
 from wengert.core.types import ArrayType
 from wengert.core.values.number import Number
-from wengert.core.words.elsewhere import OF_FRAMES
+from wengert.core.words.foreign_names.elsewhere import OF_FRAMES
 from wengert.errors import ShapeError, TraceError
 from wengert.interpret.mistakes.mixed_rows import note_numbered_rows
 from wengert.ops.indexing.spans import position, sides, span

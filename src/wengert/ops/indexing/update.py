@@ -26,8 +26,8 @@ from wengert.core.tensor import Tensor
 from wengert.core.types import ArrayType
 from wengert.core.values.constant import IndexableConstant
 from wengert.core.values.number import Number
+from wengert.core.words.noticed.unused_results import warn_if_dropped
 from wengert.core.words.source import user_line
-from wengert.core.words.unused_results import warn_if_dropped
 from wengert.errors import DTypeError, MissingAttribute, ShapeError
 from wengert.ops.indexing.getitem import KeyEntry, basic, entries_of, with_sides
 

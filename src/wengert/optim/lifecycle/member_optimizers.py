@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from wengert.core.words.missing import Explained
+from wengert.core.words.foreign_names.missing import Explained
 from wengert.errors import OptimError
 from wengert.optim.lifecycle.given_optimizers import ByObject
 from wengert.optim.settings import Setting

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from wengert.core.dtypes import FLOATS
-from wengert.core.words.updated_pairs import UNPACKED, is_state, is_updated_pair
+from wengert.core.words.noticed.updated_pairs import UNPACKED, is_state, is_updated_pair
 from wengert.errors import OptimError
 from wengert.optim.lifecycle.updates_in_place import ParameterState
 from wengert.optim.parameters import named

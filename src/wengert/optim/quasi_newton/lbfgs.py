@@ -14,9 +14,9 @@ from wengert.core.tree import with_numpy
 from wengert.core.trees.row_labels import RowOrderLooks
 from wengert.core.words.arguments import worded_methods
 from wengert.core.words.attributes import no_attribute
-from wengert.core.words.unused_results import warn_if_dropped
+from wengert.core.words.noticed.unused_results import warn_if_dropped
+from wengert.core.words.noticed.watched_arrays import watched_arrays
 from wengert.core.words.warn import warn_user
-from wengert.core.words.watched_arrays import watched_arrays
 from wengert.errors import OptimError, UnreachedWarning
 from wengert.optim import settings
 from wengert.optim.lifecycle import saving

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from wengert.core.words.watched_arrays import forget_watches, note_reads, watch_reads
+from wengert.core.words.noticed.watched_arrays import forget_watches, note_reads, watch_reads
 from wengert.functions.drawn_weights import drawn_weight
 from wengert.optim.lifecycle.original_reads import OriginalReads
 from wengert.optim.parameters import leaf_name, leaves_in

@@ -16,8 +16,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from wengert.core.dtypes import is_float
-from wengert.core.words.missing import Explained
-from wengert.core.words.repairs_of_objects import OF_SEARCHES
+from wengert.core.words.foreign_names.missing import Explained
+from wengert.core.words.foreign_names.repairs_of_objects import OF_SEARCHES
 from wengert.core.words.source import is_users_own
 from wengert.core.words.warn import warn_user
 from wengert.errors import CopiedWarning

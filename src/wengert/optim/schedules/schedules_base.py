@@ -10,8 +10,8 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from wengert.core.words.missing import Explained
-from wengert.core.words.repairs_of_objects import OF_SCHEDULES
+from wengert.core.words.foreign_names.missing import Explained
+from wengert.core.words.foreign_names.repairs_of_objects import OF_SCHEDULES
 from wengert.errors import OptimError
 from wengert.optim import settings
 

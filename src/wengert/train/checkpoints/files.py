@@ -22,7 +22,7 @@ from wengert.core import tree as core_tree
 from wengert.core.process.ending import ending
 from wengert.core.types import ArrayType
 from wengert.core.words.arguments import worded
-from wengert.core.words.loaded_models import note_loaded
+from wengert.core.words.noticed.loaded_models import note_loaded
 from wengert.errors import CheckpointError, MissingFile
 from wengert.train.checkpoints.drafts import replace_file
 from wengert.train.checkpoints.files_fitting import FileEntry, Fitting

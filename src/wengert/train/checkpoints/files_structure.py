@@ -32,8 +32,8 @@ from wengert.core.tensor import Tensor
 from wengert.core.trees.tree_nodes import plain, rebuilt
 from wengert.core.words.articles import a_kind
 from wengert.core.words.functions import name_of_function
-from wengert.core.words.masked import has_own_arithmetic, is_masked_array
-from wengert.core.words.watched_arrays import note_reads
+from wengert.core.words.noticed.masked import has_own_arithmetic, is_masked_array
+from wengert.core.words.noticed.watched_arrays import note_reads
 from wengert.errors import CheckpointError
 from wengert.train.uncopied import Uncopied
 

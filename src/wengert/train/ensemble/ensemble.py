@@ -12,8 +12,8 @@ import numpy as np
 from wengert.api.compiling.compile_options import Named, listed, require_dims
 from wengert.api.trace import Dims
 from wengert.core.words.arguments import worded_methods
-from wengert.core.words.missing import Explained
-from wengert.core.words.repairs_of_objects import OF_ENSEMBLES
+from wengert.core.words.foreign_names.missing import Explained
+from wengert.core.words.foreign_names.repairs_of_objects import OF_ENSEMBLES
 from wengert.errors import WengertError
 from wengert.runtime.outside.live import recording_threads, refuse_calling, refuse_reading
 from wengert.runtime.workers import default_threads
@@ -45,7 +45,7 @@ from wengert.train.ensemble.runs.run_data import RunData
 from wengert.train.ensemble.scores import best_of, bootstrap_seeds, rows_of, seeds_of_members
 from wengert.train.ensemble.stacked_batches import warn_of_stacked, warn_of_stacked_state
 from wengert.train.ensemble.steps_of_members import StepsOfMembers, last_of
-from wengert.train.mistakes.originals import warn_of_members
+from wengert.train.mistakes.copied.originals import warn_of_members
 from wengert.train.option_checks import (
     RUN_OPTIONS,
     require_epochs,

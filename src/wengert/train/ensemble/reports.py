@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from wengert.core.words.missing import Explained
-from wengert.core.words.repairs_of_objects import OF_HISTORIES
+from wengert.core.words.foreign_names.missing import Explained
+from wengert.core.words.foreign_names.repairs_of_objects import OF_HISTORIES
 from wengert.train.runs.history import History
 from wengert.train.storage import Array
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence, Sized
 from dataclasses import dataclass
 from typing import Any
 
-from wengert.core.words.nearest import ALIKE, nearest
+from wengert.core.words.foreign_names.nearest import ALIKE, nearest
 from wengert.train.fitting.fit_data import BY
 
 WEIGHING = (

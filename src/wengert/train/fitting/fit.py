@@ -34,7 +34,7 @@ from wengert.train.fitting.progress_lines import ProgressLines
 from wengert.train.fitting.saved_fit import DATA, HELD_BACK, OPTIMIZERS, SavedFit, Snapshot
 from wengert.train.fitting.stopping import Best, EarlyStopping, early_stopping_of
 from wengert.train.fitting.unmeasured import look_at_measures
-from wengert.train.mistakes.loaded_settings import optimizers_in_words
+from wengert.train.mistakes.copied.loaded_settings import optimizers_in_words
 from wengert.train.option_checks import require_epochs
 from wengert.train.recorded.plateaus import PlateauWatch
 from wengert.train.runs.auxes import Auxes

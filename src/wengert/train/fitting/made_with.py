@@ -8,7 +8,7 @@ from wengert.core.words.warn import warn_user
 from wengert.errors import CheckpointWarning
 from wengert.train.engine import Engine
 from wengert.train.fitting.fit_data import BY
-from wengert.train.mistakes.loaded_settings import optimizers_in_words
+from wengert.train.mistakes.copied.loaded_settings import optimizers_in_words
 
 _OTHER_SCHEDULE = (
     "Rates may jump there: to end as if it had never stopped, pass the schedule of then"

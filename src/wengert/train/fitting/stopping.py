@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from wengert.core.words.arguments import worded_methods
-from wengert.core.words.nearest import ALIKE, nearest
+from wengert.core.words.foreign_names.nearest import ALIKE, nearest
 from wengert.train.fitting.fit_data import BY
 from wengert.train.fitting.measures import VALIDATION_LOSS
 from wengert.train.option_checks import whole

@@ -17,8 +17,8 @@ import numpy as np
 
 from wengert.core.words.warn import warn_user
 from wengert.errors import CopiedWarning
-from wengert.train.mistakes.shared_parts import Given
-from wengert.train.mistakes.target_averages import some_numbers
+from wengert.train.mistakes.copied.shared_parts import Given
+from wengert.train.mistakes.copied.target_averages import some_numbers
 
 Array: TypeAlias = np.ndarray[Any, Any]
 

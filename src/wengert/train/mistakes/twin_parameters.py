@@ -13,7 +13,7 @@ import numpy as np
 
 from wengert.core.words.warn import warn_user
 from wengert.errors import AlikeWarning
-from wengert.train.mistakes.taken_arrays import Mark
+from wengert.train.mistakes.copied.taken_arrays import Mark
 from wengert.train.storage import Storage
 
 PATIENCE = 64  # calls in which they may have to move

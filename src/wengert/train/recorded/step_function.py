@@ -19,8 +19,8 @@ from wengert.interpret.derive import Flat, vjp_flat
 from wengert.interpret.mistakes.used_values import used_by
 from wengert.interpret.trace import recorded_program
 from wengert.train.batch import leaf_names
+from wengert.train.mistakes.copied.stale_arguments import StaleArguments
 from wengert.train.mistakes.repeated_keys import RepeatedKeys
-from wengert.train.mistakes.stale_arguments import StaleArguments
 from wengert.train.recorded.layers.outside_uses import (
     OutsideUse,
     argument_flow,

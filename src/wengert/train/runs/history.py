@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from wengert.core.words.missing import Explained
-from wengert.core.words.repairs_of_objects import OF_HISTORIES
+from wengert.core.words.foreign_names.missing import Explained
+from wengert.core.words.foreign_names.repairs_of_objects import OF_HISTORIES
 from wengert.train.engine import Engine
 from wengert.train.fitting.curves import Picture, picture_of
 from wengert.train.recorded.scalars import RATE

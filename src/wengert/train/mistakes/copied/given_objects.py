@@ -15,10 +15,10 @@ import numpy as np
 from wengert.core import tree
 from wengert.runtime.outside.capture_walk import CaptureWalk
 from wengert.runtime.outside.reads import reads_of
-from wengert.train.mistakes.layer_settings import layer_settings
-from wengert.train.mistakes.taken_arrays import is_only_of, taken_array
-from wengert.train.mistakes.taken_parts import TakenPart, outermost_dataclasses, take_parts
-from wengert.train.mistakes.target_averages import is_near
+from wengert.train.mistakes.copied.layer_settings import layer_settings
+from wengert.train.mistakes.copied.taken_arrays import is_only_of, taken_array
+from wengert.train.mistakes.copied.taken_parts import TakenPart, outermost_dataclasses, take_parts
+from wengert.train.mistakes.copied.target_averages import is_near
 
 Array: TypeAlias = np.ndarray[Any, Any]
 T = TypeVar("T")

@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from wengert.core.words.loaded_models import LoadedModel, keepers
+from wengert.core.words.noticed.loaded_models import LoadedModel, keepers
 from wengert.core.words.warn import warn_user
 from wengert.errors import CopiedWarning
 from wengert.optim.parameters import leaves_in
-from wengert.train.mistakes.shared_parts import Given
-from wengert.train.mistakes.taken_arrays import TakenArray, taken_array
-from wengert.train.mistakes.target_averages import some_numbers
+from wengert.train.mistakes.copied.shared_parts import Given
+from wengert.train.mistakes.copied.taken_arrays import TakenArray, taken_array
+from wengert.train.mistakes.copied.target_averages import some_numbers
 
 
 class LateLoads:

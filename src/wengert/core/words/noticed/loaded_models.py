@@ -14,8 +14,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from wengert.core.words.noticed.unused_results import warn_if_dropped
 from wengert.core.words.source import is_users
-from wengert.core.words.unused_results import warn_if_dropped
 
 
 @dataclass(frozen=True)

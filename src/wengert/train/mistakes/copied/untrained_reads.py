@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from wengert.core.words.watched_arrays import ask_readers_again, watch_reads
+from wengert.core.words.noticed.watched_arrays import ask_readers_again, watch_reads
 from wengert.functions.drawn_weights import drawn_weight
 from wengert.optim.lifecycle.original_reads import OriginalReads
-from wengert.train.mistakes.shared_parts import Given
-from wengert.train.mistakes.taken_arrays import TakenArray
-from wengert.train.mistakes.target_averages import some_numbers
+from wengert.train.mistakes.copied.shared_parts import Given
+from wengert.train.mistakes.copied.taken_arrays import TakenArray
+from wengert.train.mistakes.copied.target_averages import some_numbers
 
 
 class Training:

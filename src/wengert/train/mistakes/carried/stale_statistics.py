@@ -17,11 +17,11 @@ from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
+from wengert.core.words.noticed.watched_arrays import watch_reads
 from wengert.core.words.warn import warn_user
-from wengert.core.words.watched_arrays import watch_reads
 from wengert.errors import CopiedWarning
 from wengert.functions.batch_statistics import dividing_layer, forget_begun_with
-from wengert.train.mistakes.target_averages import some_numbers
+from wengert.train.mistakes.copied.target_averages import some_numbers
 
 Array: TypeAlias = np.ndarray[Any, Any]
 

@@ -15,7 +15,7 @@ from wengert.optim.lifecycle.given_optimizers import OBSERVED, original_of, tell
 from wengert.optim.lifecycle.saving import OTHER_NAME
 from wengert.optim.optimizer import Optimizer
 from wengert.train.engine import Engine
-from wengert.train.mistakes.loaded_settings import LoadedSettings, Message
+from wengert.train.mistakes.copied.loaded_settings import LoadedSettings, Message
 from wengert.train.recorded.optimizer_groups import own_optimizers
 
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from wengert.core.words.noticed.watched_arrays import note_reads
 from wengert.core.words.source import is_users_own
-from wengert.core.words.watched_arrays import note_reads
 
 # Modules that write what they are given. What sends objects to processes, as multiprocessing or
 # loky, calls them from code of its own.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from wengert.core import tree
-from wengert.core.words.missing import Explained
+from wengert.core.words.foreign_names.missing import Explained
 
 _PACKAGE = "wengert."
 

@@ -27,14 +27,14 @@ from wengert.optim.parameters import leaves_in
 from wengert.runtime.outside.live import is_live
 from wengert.runtime.outside.watch import owner_of
 from wengert.train.engine import Engine
-from wengert.train.mistakes.given_trees import GivenArray
-from wengert.train.mistakes.read_originals import (
+from wengert.train.mistakes.copied.given_trees import GivenArray
+from wengert.train.mistakes.copied.read_originals import (
     constants_by_owner,
     line_of,
     parts_of,
     read_from_outside,
 )
-from wengert.train.mistakes.target_averages import some_numbers
+from wengert.train.mistakes.copied.target_averages import some_numbers
 from wengert.train.recorded.layers.outside_uses import operands_of
 from wengert.train.recorded.rows.carried_rows import given_to_loop
 from wengert.train.recorded.step_arrays import CALLS

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 if TYPE_CHECKING:
-    from wengert.train.mistakes.untrained_reads import Training
+    from wengert.train.mistakes.copied.untrained_reads import Training
 
 Array: TypeAlias = np.ndarray[Any, Any]
 Mark: TypeAlias = tuple[int, ...]

@@ -23,18 +23,16 @@ from wengert.core.words.warn import warn_user
 from wengert.errors import CopiedWarning
 from wengert.optim.parameters import leaf_name, leaves_in
 from wengert.runtime.outside.live import is_live
-from wengert.train.mistakes.given_objects import GivenObject
-from wengert.train.mistakes.given_settings import GivenSettings
-from wengert.train.mistakes.late_loads import LateLoads
-from wengert.train.mistakes.outlived_steps import FunctionsOfStep
-from wengert.train.mistakes.repeated_keys import RepeatedKeys
-from wengert.train.mistakes.shared_parts import Given, SharedParts
-from wengert.train.mistakes.stale_arguments import (
+from wengert.train.mistakes.carried.stale_statistics import watch_statistics
+from wengert.train.mistakes.copied.given_objects import GivenObject
+from wengert.train.mistakes.copied.given_settings import GivenSettings
+from wengert.train.mistakes.copied.late_loads import LateLoads
+from wengert.train.mistakes.copied.shared_parts import Given, SharedParts
+from wengert.train.mistakes.copied.stale_arguments import (
     StaleArguments,
     warn_of_stale_reads,
 )
-from wengert.train.mistakes.stale_statistics import watch_statistics
-from wengert.train.mistakes.taken_arrays import (
+from wengert.train.mistakes.copied.taken_arrays import (
     Mark,
     TakenArray,
     is_only_of,
@@ -42,9 +40,11 @@ from wengert.train.mistakes.taken_arrays import (
     take,
     taken_array,
 )
-from wengert.train.mistakes.taken_parts import let_parts_be
-from wengert.train.mistakes.target_averages import follow_the_step, is_near, some_numbers
-from wengert.train.mistakes.untrained_reads import Training
+from wengert.train.mistakes.copied.taken_parts import let_parts_be
+from wengert.train.mistakes.copied.target_averages import follow_the_step, is_near, some_numbers
+from wengert.train.mistakes.copied.untrained_reads import Training
+from wengert.train.mistakes.outlived_steps import FunctionsOfStep
+from wengert.train.mistakes.repeated_keys import RepeatedKeys
 from wengert.train.recorded.layers.part_uses import PartUse
 
 Array: TypeAlias = np.ndarray[Any, Any]

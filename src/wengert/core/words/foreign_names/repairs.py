@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from wengert.core.words.repairs_of_objects import CPU, GRADIENTS
-from wengert.core.words.schedule_names import THEIR_SCHEDULES
+from wengert.core.words.foreign_names.repairs_of_objects import CPU, GRADIENTS
+from wengert.core.words.foreign_names.schedule_names import THEIR_SCHEDULES
 
 _A_DATACLASS = "Write a dataclass with layers and arrays as fields, and define its __call__"
 _KEYS = "Write wg.random.normal(key, shape), with key = wg.random.key(seed)"

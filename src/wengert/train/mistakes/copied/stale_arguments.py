@@ -20,8 +20,8 @@ from wengert.core.words.warn import warn_user
 from wengert.errors import CopiedWarning
 from wengert.optim.parameters import leaves_in
 from wengert.runtime.outside.live import is_live
-from wengert.train.mistakes.shared_parts import Given, is_drawn
-from wengert.train.mistakes.target_averages import some_numbers
+from wengert.train.mistakes.copied.shared_parts import Given, is_drawn
+from wengert.train.mistakes.copied.target_averages import some_numbers
 
 Array: TypeAlias = np.ndarray[Any, Any]
 LOOKS = 6  # before calls 1, 2, 3, 5, 9 and 17 of a step that begins anew

@@ -17,8 +17,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from wengert.core.words.noticed.watched_arrays import forget_watches, watch_reads
 from wengert.core.words.warn import warn_user
-from wengert.core.words.watched_arrays import forget_watches, watch_reads
 from wengert.errors import BatchNormWarning
 
 Array: TypeAlias = np.ndarray[Any, Any]

@@ -8,8 +8,8 @@ from collections.abc import Iterable
 import numpy as np
 
 from wengert.core.table import FUNCTIONS, SCIPY_UFUNCS, op
-from wengert.core.words.callers import TORCH_DISTRIBUTIONS, scipy_function
-from wengert.core.words.nearest import misspelt
+from wengert.core.words.foreign_names.callers import TORCH_DISTRIBUTIONS, scipy_function
+from wengert.core.words.foreign_names.nearest import misspelt
 
 _CONVERSIONS = {
     "bool": "bool",

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, SupportsIndex
 import numpy as np
 
 from wengert.core.table import FUNCTIONS, UFUNCS
-from wengert.core.words.elsewhere import REPAIRS as OF_TENSORS
-from wengert.core.words.nearest import misspelt
-from wengert.core.words.pickled import note_pickled
-from wengert.core.words.repairs import REPAIRS
-from wengert.core.words.repairs_of_objects import OF_LAYERS
-from wengert.core.words.watched_arrays import watched_arrays
+from wengert.core.words.foreign_names.elsewhere import REPAIRS as OF_TENSORS
+from wengert.core.words.foreign_names.nearest import misspelt
+from wengert.core.words.foreign_names.repairs import REPAIRS
+from wengert.core.words.foreign_names.repairs_of_objects import OF_LAYERS
+from wengert.core.words.noticed.pickled import note_pickled
+from wengert.core.words.noticed.watched_arrays import watched_arrays
 from wengert.errors import MissingAttribute
 
 _PACKAGE = "wengert"

@@ -30,7 +30,7 @@ from wengert.core.words.warn import warn_user
 from wengert.errors import CopiedWarning
 from wengert.functions.drawn_weights import drawn_weight
 from wengert.runtime.outside.live import is_live
-from wengert.train.mistakes.target_averages import some_numbers
+from wengert.train.mistakes.copied.target_averages import some_numbers
 from wengert.train.recorded.layers.part_uses import PartUse
 
 MOST_PARTNERS = 64  # a sweep may make many steps with one model

@@ -23,7 +23,7 @@ from wengert.interpret.mistakes.used_values import used_at_all
 from wengert.interpret.trace import recorded_constants
 from wengert.runtime.outside.capture_walk import CaptureWalk
 from wengert.runtime.outside.watch import lies_in, owner_of
-from wengert.train.mistakes.given_trees import GivenTrees
+from wengert.train.mistakes.copied.given_trees import GivenTrees
 
 Array: TypeAlias = np.ndarray[Any, Any]
 _Constants: TypeAlias = Sequence[tuple[Array, Line | None]]
