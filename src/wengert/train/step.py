@@ -17,10 +17,8 @@ from wengert.core.words.arguments import worded_methods
 from wengert.core.words.foreign_names.missing import Explained
 from wengert.core.words.foreign_names.repairs_of_objects import OF_STEPS
 from wengert.runtime.entries.entry import Call, never
-from wengert.runtime.executable import Executable
 from wengert.runtime.nonfinite_policies import IGNORE, require_policy
 from wengert.runtime.outside.live import recording_threads, refuse_calling
-from wengert.runtime.profile import Profile
 from wengert.train.batch import FunctionParameters
 from wengert.train.binding import bound_to, evaluated_on, parameters_of
 from wengert.train.bound_function import EVALUATING, BoundFunction
@@ -60,14 +58,14 @@ from wengert.train.runs.history import Epoch, History, Rates
 from wengert.train.runs.run import Epochs, Run, require_shuffle_seed
 from wengert.train.shown.describe import described
 from wengert.train.shown.settable import require_settable
+from wengert.train.shown.step_looks import StepLooks
 from wengert.train.shown.step_views import StepViews, limits_of
-from wengert.train.step_check import Check, check_step
 from wengert.train.storage import Storage, carried_arrays, given_state
 from wengert.train.uncopied import Uncopied
 
 
 @worded_methods("__init__", "run", "epochs", "evaluate", "bind", "load_state_dict", "save", "load")
-class TrainStep(StepViews, Uncopied, Explained):
+class TrainStep(StepViews, StepLooks, Uncopied, Explained):
     """One call `step(*batch)` computes the loss and its gradient and updates the model.
 
     `loss(model, *batch)` returns a scalar, with `has_aux` (scalar, aux). With `state=`, arrays that
@@ -459,42 +457,6 @@ class TrainStep(StepViews, Uncopied, Explained):
         """
         self._engine.look()
         return self._engine.guard.read(lambda: fingerprint(Checkpoint(self._engine).parts()))
-
-    # Looking.
-
-    def check(self, *batch: Any, **named: Any) -> Check:
-        """Compare the step op by op, compiled, and with differences of the loss; nothing changes.
-        Raises AssertionError where they disagree.
-        """
-        batch = self._parameters.by_place("TrainStep.check", batch, named)
-        self._engine.look()
-        return self._engine.guard.read(partial(check_step, self._engine, batch))
-
-    def explain(
-        self,
-        *batch: Any,
-        ir: bool = False,
-        assembly: bool = False,
-        html: bool = False,
-        **named: Any,
-    ) -> str:
-        """What becomes of the step, called with such a batch: the graph after each pass, the
-        kernels, and the arena; with `ir` and `assembly` the code, too. `html` makes it a page.
-        """
-        executable, _ = self._program("TrainStep.explain", batch, named)
-        return executable.explain(ir=ir, assembly=assembly, html=html)
-
-    def profile(self, *batch: Any, **named: Any) -> Profile:
-        """Where the time of a step with this batch goes, kernel by kernel; nothing changes."""
-        executable, arguments = self._program("TrainStep.profile", batch, named)
-        return self._engine.guard.read(lambda: executable.profile(*arguments))
-
-    def _program(
-        self, by: str, batch: tuple[Any, ...], named: Mapping[str, Any]
-    ) -> tuple[Executable, tuple[Any, ...]]:
-        """The program of the updates for a batch, and what it is called with."""
-        batch = self._parameters.by_place(by, batch, named)
-        return self._engine.guard.read(partial(self._engine.program_for, batch))
 
     def __repr__(self) -> str:
         return described([self._engine], self._several)
