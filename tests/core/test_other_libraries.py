@@ -275,7 +275,8 @@ def step() -> wg.TrainStep:
 @pytest.mark.parametrize(
     ("data", "repair"),
     [
-        (np.array([None, 1.0]), "Convert it with astype"),
+        (np.array([None, 1.0]), "Some are missing: .* or fill them, and convert it with astype"),
+        (np.array([{}, 1.0]), "Convert it with astype"),
         (np.array(["a", "b"]), r"Make codes of the texts, .* convert them with astype"),
         (np.ones(2, complex), r"Compute with its parts, x\.real and x\.imag"),
         (np.array([np.ones(2), np.ones(3)], dtype=object), r"np\.stack them"),

@@ -75,7 +75,10 @@ def repair_of_dtype(name: str, x: Array) -> str:
     """How an array of another dtype becomes numbers."""
     kind = x.dtype.kind
     if kind == "O" and 0 < sum(map(_is_missing, x.flat)) < x.size:
-        return "Some are missing: leave their rows out before, frame.dropna(), or fill them"
+        return (
+            "Some are missing: leave their rows out before, frame.dropna(), or fill them, and "
+            "convert it with astype"
+        )
     if kind == "M":
         return "Make numbers of it, as in (x - x.min()) / np.timedelta64(1, 'D')"
     if kind in "US" or (kind == "O" and any(isinstance(each, str) for each in x.flat[:LOOKED_AT])):
