@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import warnings
 from typing import Any
 
 import numpy as np
@@ -197,6 +199,99 @@ def test_a_function_that_fails_otherwise_is_not_told_the_order():
         with pytest.raises((ValueError, KeyError), match="matmul") as refused:
             wg.odeint(func, Y, T)
         assert not hasattr(refused.value, "__notes__")
+
+
+def test_a_branch_is_not_told_the_order():
+    def dose(y: Any, t: Any) -> Any:
+        return -y if t > 1 else y
+
+    def values(y: Any, t: Any) -> Any:
+        return wg.odeint(dose, y, t)
+
+    for call in (values, wg.compile(values)):
+        with pytest.raises(wg.errors.TraceError) as refused:
+            call(np.array([1.0]), T)
+        assert not any("solve_ivp" in note for note in getattr(refused.value, "__notes__", []))
+
+
+GENERATOR = np.random.default_rng(0)
+RUN = {"rtol": 0.1, "atol": 1e3}
+
+
+class Counting:
+    """A slope that changes with each call."""
+
+    def __init__(self):
+        self.k = 0.0
+        self.calls = 0
+
+    def __call__(self, y, t):
+        self.k += 1.0
+        return -y * self.k
+
+    def counted(self, y, t):
+        self.calls += 1
+        return -y
+
+
+def test_what_func_draws_is_told():
+    def noise() -> Any:
+        return GENERATOR.normal()
+
+    for func in (lambda y, t: -y + GENERATOR.normal(), lambda y, t: -y + noise()):
+        with pytest.warns(wg.errors.RandomnessWarning) as told:
+            wg.odeint(func, Y, T, **RUN)
+        (text,) = [str(each.message) for each in told]
+        assert text.startswith("odeint: a generator of NumPy was used in func, ")
+        assert "wg.interp(t, times, draws)" in text
+
+
+def test_what_func_changes_is_told():
+    count = [0.0]
+
+    def func(y: Any, t: Any) -> Any:
+        count[0] += 1.0
+        return -y * count[0]
+
+    for each, name in ((func, "count[0]"), (Counting(), "self.k")):
+
+        def values(y: Any, t: Any, each: Any = each) -> Any:
+            return wg.odeint(each, y, t, **RUN)
+
+        for call in (values, wg.compile(values)):
+            with pytest.warns(wg.errors.FrozenValueWarning) as told:
+                call(Y, T)
+            (text,) = {str(one.message) for one in told}
+            assert text.startswith(f"odeint: func changed {name}; ")
+            assert "Use t, or " in text
+
+
+def test_a_tensor_that_func_leaves():
+    kept = {"y": 0.0}
+
+    def func(y: Any, t: Any) -> Any:
+        kept["y"] = kept["y"] + y
+        return -kept["y"]
+
+    with pytest.raises(wg.errors.TraceError, match=r"odeint: func left a Tensor in .* part of y"):
+        wg.odeint(func, Y, T)
+
+
+def test_items_that_func_takes_are_told():
+    short, long = iter([1.0, 2.0, 3.0]), itertools.count(1)
+    with pytest.raises(wg.errors.TraceError, match=r"no more; .*interp\(t, times, items\)"):
+        wg.odeint(lambda y, t: -y * next(short), Y, T)
+    with pytest.warns(wg.errors.FrozenValueWarning, match="odeint: func took items from the iter"):
+        wg.odeint(lambda y, t: -y / next(long), Y, T, **RUN)
+
+
+def test_func_may_count_and_draw_before():
+    count, drawn = Counting(), GENERATOR.normal(size=3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        wg.odeint(count.counted, Y, T)
+        wg.odeint(lambda y, t: -y + wg.interp(t, np.linspace(0.0, 9.0, 3), drawn), Y, T)
+    assert count.calls > 0
 
 
 def test_the_order_of_solve_ivp():

@@ -45,6 +45,12 @@ SPECIAL: dict[str, Callable[[], Any]] = {
     "odeint: a tree": lambda: wg.odeint(lambda y, t: y, {"a": line}, [0.0, 1.0]),
     "odeint: no function": lambda: wg.odeint(line, lambda y, t: y, line),
     "odeint: args that are no tuple": lambda: wg.odeint(lambda y, t, a: -y, 1.0, line, 3.0),
+    "odeint: a branch on the time": lambda: wg.odeint(
+        lambda y, t: y if t > 0.5 else -y, line, [0.0, 1.0]
+    ),
+    "odeint: an iterator that ends": lambda: wg.odeint(
+        lambda y, t: -y * next(iter([])), line, [0.0, 1.0]
+    ),
     "odeint: rtol 0": lambda: wg.odeint(lambda y, t: -y, 1.0, line, rtol=0),
     "solve_banded: no pair": lambda: wg.linalg.solve_banded(1, np.ones((3, 3)), line),
     "solve_banded: diagonals that are missing": lambda: wg.linalg.solve_banded(

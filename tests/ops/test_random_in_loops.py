@@ -110,6 +110,76 @@ def test_what_others_draw_in_a_body_is_drawn_once_and_warned_of(draw):
         wg.scan(body, 0.0, None, length=3)
 
 
+class Noisy:
+    """Has a generator, which its methods draw from."""
+
+    def __init__(self):
+        self.generator = np.random.default_rng(0)
+        self.inside = None
+
+    def draw(self):
+        return self.generator.normal()
+
+    def body(self, carry, _):
+        return carry + self.generator.normal(), None
+
+    def drawing(self, carry, _):
+        return carry + self.draw(), None
+
+    def deeper(self, carry, _):
+        return carry + self.inside.draw(), None
+
+    def quiet(self, carry, _):
+        return carry + 1.0, None
+
+
+def _holding(inside):
+    holder = Noisy()
+    holder.generator, holder.inside = None, inside
+    return holder
+
+
+def noise():
+    return GENERATOR.normal()
+
+
+def _of_default(carry, _, generator=np.random.default_rng(0)):  # noqa: B008 (what is told)
+    return carry + generator.normal(), None
+
+
+KEPT = {"generator": random.Random(0)}
+REACHED = {
+    "an attribute": Noisy().body,
+    "a method": Noisy().drawing,
+    "an attribute of an attribute": _holding(Noisy()).deeper,
+    "a function": lambda carry, _: (carry + noise(), None),
+    "a default": _of_default,
+    "a dict": lambda carry, _: (carry + KEPT["generator"].random(), None),
+}
+
+
+@pytest.mark.parametrize("body", REACHED.values(), ids=REACHED)
+def test_a_generator_that_a_body_reaches_is_warned_of(body):
+    def loop(carry):
+        return wg.scan(body, carry, None, length=3)[0]
+
+    with pytest.warns(wg.errors.RandomnessWarning, match="was used in the body") as told:
+        loop(0.0)
+    assert len(told) == 1
+    with pytest.warns(wg.errors.RandomnessWarning, match="was used in the body"):
+        wg.grad(loop)(1.0)
+
+
+def test_a_body_beside_a_generator_is_not_warned_of():
+    noisy = Noisy()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        wg.scan(noisy.quiet, noisy.draw(), None, length=3)
+        wg.scan(lambda carry, x: (carry + x, None), noise(), GENERATOR.normal(size=3))
+        with wg.eager():  # where each step draws
+            wg.scan(noisy.body, 0.0, None, length=3)
+
+
 def test_a_body_that_draws_nothing_is_not_warned_of():
     with warnings.catch_warnings():
         warnings.simplefilter("error")

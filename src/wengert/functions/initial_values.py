@@ -12,8 +12,10 @@ from wengert.core.bind import located
 from wengert.core.define import function
 from wengert.core.table import op
 from wengert.core.words.warn import no_warnings, warn_user
-from wengert.errors import LoopError, ShapeError, UnusedWarning
+from wengert.errors import LoopError, ShapeError, TraceError, UnusedWarning
 from wengert.functions.statistics import as_float
+from wengert.interpret.bodies.body_state import Repairs
+from wengert.interpret.bodies.carry import looked_after
 
 # Dormand and Prince, A family of embedded Runge-Kutta formulae, 1980: where the slopes are taken,
 # what they are taken at, and the difference of the results of orders 5 and 4. The last slope is the
@@ -29,6 +31,13 @@ _STAGES = (
 )
 _DEFAULT_TOLERANCE = np.sqrt(np.finfo(np.float64).eps)  # 1.5e-8, about that of SciPy's odeint
 _LEAST_EPSILONS = 8  # below this the rounding of a step is larger than its error
+_REPAIRS = Repairs(
+    "Draw before, at times of your own, and write wg.interp(t, times, draws) in func",
+    "Use t, or make arrays of the times and the values: wg.interp(t, times, values)",
+    "Make arrays of the times and the items: wg.interp(t, times, items)",
+    function="func",
+    tensors="Make it part of y",
+)
 _ERRORS = (71 / 57600, 0.0, -71 / 16695, 71 / 1920, -17253 / 339200, 22 / 525, -1 / 40)
 
 
@@ -139,10 +148,16 @@ def _slope(func: Any, y: Any, time: Any, args: tuple[Any, ...]) -> Any:
     """What func returns. Its errors say how it was called, where it may have the time first."""
     try:
         return func(y, time, *args)
+    except StopIteration as error:
+        raise TraceError(
+            "odeint: func took an item from an iterator that has no more; it is called several "
+            f"times for each step, at times that odeint chooses. {_REPAIRS.items}."
+        ) from error
     except Exception as error:
         names = getattr(getattr(func, "__code__", None), "co_varnames", ())
         first = next((name for name in names if name != "self"), "")
-        named = first in ("t", "time") or isinstance(error, IndexError | TypeError)
+        # A branch on the time is one in either order.
+        named = first in ("t", "time") and not isinstance(error, TraceError)
         if named or _takes_time_first(func, y, time, args):
             error.add_note(
                 f"odeint: func was given y of shape {tuple(y.shape)}, and behind it the time, a "
@@ -230,7 +245,19 @@ def odeint(
         )
         raise located(error, [y0, t])
     tolerances = tuple(_tolerance(*each, y0.dtype) for each in (("rtol", rtol), ("atol", atol)))
+    return looked_after(
+        "odeint", (func,), lambda: _solved(func, y0, t, args, tolerances, max_steps), _REPAIRS
+    )
 
+
+def _solved(
+    func: Callable[..., Any],
+    y0: Any,
+    t: Any,
+    args: tuple[Any, ...],
+    tolerances: tuple[Any, ...],
+    max_steps: int,
+) -> Any:
     def slope_of(y: Any, time: Any) -> Any:
         slope = _one_array("func returns", _slope(func, y, time, args))
         if tuple(slope.shape) != tuple(y.shape):

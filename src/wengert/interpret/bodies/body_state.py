@@ -19,15 +19,16 @@ from wengert.core.words.warn import no_warnings, warn_user
 from wengert.errors import FrozenValueWarning, TraceError
 from wengert.interpret.bodies.body import RecordAgain
 from wengert.interpret.bodies.body_variables import (
-    LOADS,
     NOTHING,
     NUMBERS,
     Standing,
     Variable,
     as_it_is,
     content,
+    generators,
     line_of_assignment,
     line_of_reading,
+    loads,
     variables,
 )
 from wengert.interpret.bodies.loops import sites_put_back
@@ -59,6 +60,8 @@ class Repairs(NamedTuple):
     randomness: str
     state: str
     items: str  # of an iterator
+    function: str = "the body"  # what messages call the function of the user's
+    tensors: str = "Make it part of the carry"
 
 
 class _Change(NamedTuple):
@@ -81,6 +84,10 @@ class BodyState:
         self._code = getattr(function, "__code__", None)
         self._known = variables(function)
         self._begin = [as_it_is(each) for each in self._known]
+
+    def generators(self) -> list[Any]:
+        """The generators of random numbers that the body could draw from."""
+        return generators(self._known)
 
     def look(
         self, by: str, repairs: Repairs, recorded: Sequence[RecordAgain], has_drawn: bool
@@ -117,7 +124,7 @@ class BodyState:
             now = _changed(each.before, content(each.read()))
             if now:
                 own = each.of is self._code
-                line = _line_of_change(self._code, each.name) if own else None
+                line = _line_of_change(self._code, each) if own else None
                 found.append((i, _Change(each, now, line)))
         return found
 
@@ -126,8 +133,8 @@ class BodyState:
         if steps is None:  # it is not known what a second recording does
             before = change.variable.before
             return any(before.get(key) is not None for key in change.now)
-        name = change.variable.name
-        return steps.differ or (bool(steps.changes[i]) and _decides_by(self._code, name))
+        decides = bool(steps.changes[i]) and _decides_by(self._code, change.variable)
+        return steps.differ or decides
 
     def _two_steps(
         self, recorded: Sequence[RecordAgain], changes: Iterable[_Change]
@@ -168,15 +175,16 @@ def _tell(by: str, change: _Change, repairs: Repairs) -> None:
     left = next((key for key, x in changed.items() if type(x) is Tensor), None)
     if left is not None:
         raise TraceError(
-            f"{by}: the body left a Tensor in {name}{left}, which it reads; it is recorded once, "
-            f"and every step would have what was there at first. Make it part of the carry.{at}"
+            f"{by}: {repairs.function} left a Tensor in {name}{left}, which it reads; it is "
+            "recorded once, and every step would have what was there at first. "
+            f"{repairs.tensors}.{at}"
         )
     key = next((key for key, x in changed.items() if isinstance(x, _COMPARED)), None)
     if key is not None:
         note_told([name])
         warn_user(
-            f"{by}: the body changed {name}{key}; it is recorded once, and every step has the same "
-            f"value. {repairs.state}.{at}",
+            f"{by}: {repairs.function} changed {name}{key}; it is recorded once, and every step "
+            f"has the same value. {repairs.state}.{at}",
             FrozenValueWarning,
             line,
         )
@@ -186,8 +194,9 @@ def _tell_of_items(by: str, variable: Variable, key: str, repairs: Repairs) -> N
     line = line_of_reading(variable)
     note_told([variable.name])
     warn_user(
-        f"{by}: the body took items from the iterator {variable.name}{key}; it is recorded once, "
-        f"and every step has the same ones. {repairs.items}.{'' if line is None else f' ({line})'}",
+        f"{by}: {repairs.function} took items from the iterator {variable.name}{key}; it is "
+        f"recorded once, and every step has the same ones. {repairs.items}."
+        f"{'' if line is None else f' ({line})'}",
         FrozenValueWarning,
         line,
     )
@@ -240,18 +249,18 @@ def _equal(a: Any, b: Any) -> bool:
     return isinstance(a, _COMPARED) and type(a) is type(b) and repr(a) == repr(b)
 
 
-def _line_of_change(code: Any, name: str) -> Line | None:
+def _line_of_change(code: Any, variable: Variable) -> Line | None:
     """A line that writes to a variable or what is in it, where another line reads it."""
     if not isinstance(code, CodeType):
         return None
-    reading, writing = _reading_and_writing(code, name)
+    reading, writing = _reading_and_writing(code, variable)
     written = writing & reading or writing
     return Line(code.co_filename, min(written)) if written and reading - writing else None
 
 
-def _decides_by(code: Any, name: str) -> bool:
+def _decides_by(code: Any, variable: Variable) -> bool:
     """Whether a line that reads a variable compares something or goes another way."""
-    reading, writing = _reading_and_writing(code, name)
+    reading, writing = _reading_and_writing(code, variable)
     deciding = {
         each.positions.lineno
         for each in get_instructions(code)
@@ -260,7 +269,7 @@ def _decides_by(code: Any, name: str) -> bool:
     return bool(deciding & (reading - writing))
 
 
-def _reading_and_writing(code: CodeType, name: str) -> tuple[set[int], set[int]]:
+def _reading_and_writing(code: CodeType, variable: Variable) -> tuple[set[int], set[int]]:
     """The lines that read a variable, and those that write to it or to what is in it."""
     reading: set[int] = set()
     writing: set[int] = set()
@@ -268,9 +277,9 @@ def _reading_and_writing(code: CodeType, name: str) -> tuple[set[int], set[int]]
         number = each.positions.lineno if each.positions else None
         if number is None:
             continue
-        if each.opname in LOADS and each.argval == name:
+        if loads(each, variable):
             reading.add(number)
-        stores = each.opname in _NAMED_STORES and each.argval == name
+        stores = each.opname in _NAMED_STORES and each.argval == variable.name
         if stores or each.opname in _STORES or each.argval in _ADDS:
             writing.add(number)
     return reading, writing

@@ -5,8 +5,8 @@ it calls.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
-from dis import get_instructions
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dis import Instruction, get_instructions
 from functools import lru_cache, partial
 from itertools import islice
 from types import CodeType, FunctionType, MethodType, ModuleType
@@ -17,10 +17,12 @@ import numpy as np
 from wengert.core.tensor import Tensor
 from wengert.core.values.iterators import position
 from wengert.core.words.source import Line, is_foreign, is_users
+from wengert.interpret.randomness import is_generator
 
 MOST_ITEMS = 64  # of a container that are compared
 MOST_KEPT = 4096  # of a container that is put back to what it was
 MOST_FUNCTIONS = 16  # that are looked into, for one body
+MOST_PARTS = 16  # objects in attributes of one that are looked into
 LOADS = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR_DEREF")
 NUMBERS = (int, float, complex, str, type(None), np.generic)
 _KEPT = (dict, list, deque, np.ndarray)
@@ -42,6 +44,7 @@ class Variable(NamedTuple):
     write: Callable[[Any], object]
     of: CodeType
     before: dict[str, Any]
+    is_default: bool = False  # of an argument, which code reads as a local variable
 
 
 def variables(function: Any) -> list[Variable]:
@@ -57,15 +60,25 @@ def variables(function: Any) -> list[Variable]:
             continue
         seen.add((code, id(owner)))
         names = _names(code)
+        inside: list[tuple[str, Any]] = []
         if owner is not None and code.co_argcount:
             known.setdefault(id(owner), _held_object(code.co_varnames[0], owner, code))
+            inside += _parts(code.co_varnames[0], owner, names)
             pending += _methods(owner, names)
+        for name, x in _defaults(each):
+            known.setdefault(id(x), _held_object(name, x, code)._replace(is_default=True))
+            inside += _parts(name, x, names)
         for key, name, read, write in _named(each, names.loaded):
             x = read()
             if key not in known:
                 known[key] = Variable(name, read, write, code, content(x))
+                inside += _parts(name, x, names)
                 pending += _callees(x) if callable(x) else ()
                 pending += _methods(x, names)
+        for name, x in inside:
+            known.setdefault(id(x), _held_object(name, x, code))
+            pending += _callees(x)
+            pending += _methods(x, names)
     return list(known.values())
 
 
@@ -95,6 +108,38 @@ def _named(
 
 def _held_object(name: str, owner: Any, code: CodeType) -> Variable:
     return Variable(name, lambda: owner, lambda _: None, code, content(owner))
+
+
+def _defaults(function: FunctionType) -> Iterator[tuple[str, Any]]:
+    """The defaults of arguments that are no numbers: one object for all calls."""
+    code = function.__code__
+    given = function.__defaults__ or ()
+    positional = code.co_varnames[: code.co_argcount]
+    last = positional[len(positional) - len(given) :]
+    for name, x in (*zip(last, given, strict=True), *(function.__kwdefaults__ or {}).items()):
+        if not isinstance(x, NUMBERS):
+            yield name, x
+
+
+def _parts(name: str, x: Any, names: _Names) -> Iterator[tuple[str, Any]]:
+    """What stands in attributes that code names, of an object of the user's, and in theirs."""
+    pending = [(name, x)]
+    for _ in range(MOST_PARTS):
+        if not pending:
+            return
+        label, each = pending.pop(0)
+        held = _held_by_name(each) or {}
+        for key in sorted(names.attributes & held.keys()):
+            part = held[key]
+            if isinstance(part, _KEPT) or _is_users_object(part):
+                yield f"{label}.{key}", part
+                pending.append((f"{label}.{key}", part))
+
+
+def _held_by_name(x: Any) -> Mapping[str, Any] | None:
+    """The attributes of an object, a function or a class of the user's; None of others."""
+    is_function = isinstance(x, FunctionType) and is_users(x.__code__)
+    return vars(x) if is_function or _is_users_class(x) or _is_users_object(x) else None
 
 
 def _held(cell: Any) -> Any:
@@ -136,7 +181,15 @@ def _is_users_object(x: Any) -> bool:
         return False
     if type(getattr(x, "__dict__", None)) is not dict:
         return False
-    return type(x).__module__.partition(".")[0] not in ("wengert", "numpy", "scipy", "builtins")
+    return _is_users_kind(type(x))
+
+
+def _is_users_class(x: Any) -> bool:
+    return isinstance(x, type) and _is_users_kind(x)
+
+
+def _is_users_kind(kind: type) -> bool:
+    return kind.__module__.partition(".")[0] not in ("wengert", "numpy", "scipy", "builtins")
 
 
 def content(x: Any) -> dict[str, Any]:
@@ -153,9 +206,24 @@ def content(x: Any) -> dict[str, Any]:
         return {"": x}
     if isinstance(x, ModuleType) and is_foreign(getattr(x, "__file__", None) or "<"):
         return {f".{key}": each for key, each in vars(x).items() if isinstance(each, NUMBERS)}
-    if _is_users_object(x):
-        return {f".{key}": _marked(each) for key, each in vars(x).items()}
+    held = _held_by_name(x)
+    if held is not None:
+        return {f".{key}": _marked(each) for key, each in held.items()}
     return {"": _marked(x)} if isinstance(x, Iterator) else {}
+
+
+def generators(known: Iterable[Variable]) -> list[Any]:
+    """The generators of random numbers among variables and in what these hold."""
+    found: dict[int, Any] = {}
+    for variable in known:
+        x = variable.read()
+        inside: Iterable[Any] = (_held_by_name(x) or {}).values()
+        if isinstance(x, dict):
+            inside = x.values()
+        elif isinstance(x, list | tuple | deque):
+            inside = x
+        found |= {id(each): each for each in (x, *islice(inside, MOST_ITEMS)) if is_generator(each)}
+    return list(found.values())
 
 
 def _marked(x: Any) -> Any:
@@ -168,7 +236,8 @@ def _marked(x: Any) -> Any:
 def as_it_is(variable: Variable) -> Callable[[], None]:
     """What puts a variable, and what it holds, back to what it is now."""
     x = variable.read()
-    holder: Any = vars(x) if _is_users_object(x) else x
+    held = _held_by_name(x)
+    holder: Any = x if held is None else dict(held) if _is_users_class(x) else held
     few = isinstance(holder, _KEPT) and _count(holder) <= MOST_KEPT
     kept: Any = holder.copy() if few else None
 
@@ -177,7 +246,10 @@ def as_it_is(variable: Variable) -> Callable[[], None]:
             variable.write(x)
         if kept is None:
             return
-        if isinstance(holder, dict | deque):
+        if _is_users_class(x):  # whose attributes are written to one by one
+            for key in [key for key, each in kept.items() if vars(x).get(key) is not each]:
+                setattr(x, key, kept[key])
+        elif isinstance(holder, dict | deque):
             holder.clear()
             (holder.extend if isinstance(holder, deque) else holder.update)(kept)
         elif isinstance(holder, list):
@@ -207,9 +279,17 @@ def line_of_reading(variable: Variable) -> Line | None:
     """The first line that names a variable, of the code that does so first."""
     for each in get_instructions(variable.of):
         number = each.positions.lineno if each.positions else None
-        if each.opname in LOADS and each.argval == variable.name and number is not None:
+        if loads(each, variable) and number is not None:
             return Line(variable.of.co_filename, number)
     return None
+
+
+def loads(instruction: Instruction, variable: Variable) -> bool:
+    """Whether an instruction reads a variable."""
+    if variable.is_default and instruction.opname.startswith("LOAD_FAST"):
+        read = instruction.argval  # one name, or those of several instructions in one
+        return variable.name in read if isinstance(read, tuple) else variable.name == read
+    return instruction.opname in LOADS and instruction.argval == variable.name
 
 
 def _codes(known: list[Variable]) -> Iterator[CodeType]:

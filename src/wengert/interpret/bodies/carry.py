@@ -11,10 +11,11 @@ from wengert.core import tree
 from wengert.core.bind import at_line, recording_level
 from wengert.core.dims import Size
 from wengert.core.dtypes import DType, float32, float64, is_float
+from wengert.core.process.meanwhile import Meanwhile
 from wengert.core.types import ArrayType, Value
-from wengert.core.words.source import user_line
+from wengert.core.words.source import is_users, user_line
 from wengert.core.words.warn import warn_user
-from wengert.errors import RandomnessWarning, ShapeError, TraceError
+from wengert.errors import LoopError, RandomnessWarning, ShapeError, TraceError
 from wengert.interpret.bodies.body import noted_bodies
 from wengert.interpret.bodies.body_state import (
     BodyState,
@@ -23,9 +24,10 @@ from wengert.interpret.bodies.body_state import (
     noting_told_bodies,
 )
 from wengert.interpret.eagerness import is_eager
-from wengert.interpret.randomness import moved, positions, used_by
+from wengert.interpret.randomness import moved, positions
 
 Returned = TypeVar("Returned")
+_around = Meanwhile[str]()  # the loop that is looked after
 
 
 def stacked(length: Size, types: Sequence[ArrayType]) -> list[ArrayType]:
@@ -87,14 +89,19 @@ def looked_after(
     repairs: Repairs,
 ) -> Returned:
     """Run a loop. Its functions are recorded once: what NumPy draws in them, or what they keep
-    outside, is the same in every step, and a warning says so.
+    outside, is the same in every step, and a warning says so. A loop that a function of ours makes
+    of the user's, as `odeint` does, is looked after with that function.
     """
-    if is_eager():
+    if is_eager() or (_around.value is not None and not any(map(_is_of_user, functions))):
         return run()
-    before = [positions(used_by(function)) for function in functions]
     states = [BodyState(function) for function in functions]
-    with noted_bodies() as recorded, noting_told_bodies() as inside:
-        result = run()
+    before = [positions(state.generators()) for state in states]
+    failed: LoopError | None = None
+    with noted_bodies() as recorded, noting_told_bodies() as inside, _around.said(name):
+        try:
+            result = run()
+        except LoopError as error:  # of steps, which may not end for what is told below
+            failed = error
     note_told(inside)
     used = next(filter(None, map(moved, before)), None)
     if not inside:  # what a loop inside of the body has told of is told
@@ -103,8 +110,15 @@ def looked_after(
     # Of a program that is recorded, whoever records it says so.
     if used is not None and recording_level() is None:
         warn_user(
-            f"{name}: {used} was used in the body, which is recorded once; what it drew is the "
-            f"same in every step. {repairs.randomness}.",
+            f"{name}: {used} was used in {repairs.function}, which is recorded once; what it drew "
+            f"is the same in every step. {repairs.randomness}.",
             RandomnessWarning,
         )
+    if failed is not None:
+        raise failed
     return result
+
+
+def _is_of_user(function: Any) -> bool:
+    code = getattr(function, "__code__", None)
+    return code is None or is_users(code)
