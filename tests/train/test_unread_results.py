@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+import sys
 
 import numpy as np
 import pytest
@@ -46,8 +47,11 @@ def weights_of(result):
         lambda step: step.state_dict(),
         lambda step: step.run(X, Y, batch_size=8),
         lambda step: [*step.epochs(X, Y, batch_size=8)],
+        lambda step: step.model(X),
+        lambda step: loss(step.model, X, Y),
+        lambda step: step(X, Y),
     ],
-    ids=["evaluate", "bind", "state_dict", "run", "epochs"],
+    ids=["evaluate", "bind", "state_dict", "run", "epochs", "model", "loss", "call"],
 )
 def test_a_step_that_goes_on_with_the_weights_from_before(use):
     step = made()
@@ -65,6 +69,22 @@ def test_a_file(tmp_path):
     (warning,) = warned(lambda: step.save(tmp_path / "step.safetensors"))
     assert warning.category is CopiedWarning
     assert result.value > 0
+    again = searched(step)
+    (warning,) = warned(lambda: wg.save(tmp_path / "model.safetensors", step.model))
+    assert warning.category is CopiedWarning
+    assert again.value == result.value
+
+
+def test_a_look_at_the_model_after_the_search():
+    step = made()
+
+    def polished():
+        result = SEARCH.minimize(loss, step.model, X, Y)
+        return result.value, loss(step.model, X, Y)
+
+    (warning,) = warned(polished)
+    assert (warning.category, warning.filename) == (CopiedWarning, __file__)
+    assert str(warning.message).startswith("TrainStep.model: a search began with step.model")
 
 
 def test_a_program_that_uses_functions_of_trees():
@@ -128,6 +148,41 @@ def test_searches_that_begin_elsewhere():
     result = searched(other)
     assert not warned(lambda: evaluate(step))
     assert copied.value == result.value
+
+
+def test_searches_that_are_compared():
+    step = made()
+
+    def values():
+        found = [SEARCH.minimize(loss, step.model, X, Y), SEARCH.minimize(loss, step.model, X, Y)]
+        for most in (1, 2):
+            start = step.model
+            found.append(wg.optim.LBFGS(max_iter=most).minimize(loss, start, X, Y))
+        return [each.value for each in found]
+
+    assert not warned(values)
+
+
+def test_a_look_at_the_model_before_the_tree_is_read():
+    step = made()
+
+    def polished():
+        result = searched(step)
+        before = loss(step.model, X, Y)
+        step.model = result.tree
+        return before, loss(step.model, X, Y), step(X, Y)
+
+    assert not warned(polished)
+
+
+def test_a_session_of_python(monkeypatch):
+    monkeypatch.delattr(sys.modules["__main__"], "__file__")
+    step = made()
+    result = searched(step)
+    assert not warned(lambda: loss(step.model, X, Y))
+    (warning,) = warned(lambda: evaluate(step))
+    assert warning.category is CopiedWarning
+    assert result.value > 0
 
 
 def test_a_result_that_is_gone():

@@ -16,6 +16,7 @@ from wengert.api.trace import Dims
 from wengert.core.words.arguments import worded_methods
 from wengert.core.words.foreign_names.missing import Explained
 from wengert.core.words.foreign_names.repairs_of_objects import OF_STEPS
+from wengert.optim.quasi_newton.search_result import warn_of_unread_results
 from wengert.runtime.entries.entry import Call, never
 from wengert.runtime.nonfinite_policies import IGNORE, require_policy
 from wengert.runtime.outside.live import recording_threads, refuse_calling
@@ -226,6 +227,7 @@ class TrainStep(StepViews, StepLooks, Uncopied, Explained):
         """A call that is no part of the epoch that was interrupted, if one was."""
         self._engine.shown.look()
         self._engine.given.look(batch)
+        warn_of_unread_results("TrainStep", self._engine.plan.storage.leaves)
         self._engine.progress = self._engine.progress._replace(begun=None)
         return self._call_inside(batch)
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import sys
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from dis import get_instructions
 from functools import lru_cache
@@ -41,6 +41,8 @@ class Result(Explained):
     message: str  # why it ended
 
 
+_ATTRIBUTES = ("LOAD_ATTR", "LOAD_METHOD")
+_ENDS = ("STORE_", "POP_TOP", "RETURN_")  # instructions that end an expression, or begin so
 _NUMBERS = frozenset(each.name for each in fields(Result)) - {"tree"}
 
 
@@ -94,20 +96,48 @@ def warn_of_unread_results(by: str, leaves: Sequence[Any]) -> None:
                 )
 
 
+def warn_of_unread_results_before_reading(by: str, leaves: Sequence[Any]) -> None:
+    """The same, where somebody reads the weights of a step: not for another search, and not in a
+    session of Python, where the next line may take the tree.
+    """
+    if _unread and hasattr(sys.modules["__main__"], "__file__") and not _searches_again():
+        warn_of_unread_results(by, leaves)
+
+
 def _address(x: Any) -> int:
     return int(np.asarray(x).__array_interface__["data"][0])
 
 
 def _reads_a_tree() -> bool:
     """Whether code of the user's that is running asks something for its `tree`, but for `wg`."""
+    return any(
+        not isinstance(frame.f_globals.get(name), ModuleType)
+        for frame in _users_frames()
+        for name in _asked_for_tree(frame.f_code)
+    )
+
+
+def _users_frames() -> Iterator[FrameType]:
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
-        if is_users_own(frame.f_code) and any(
-            not isinstance(frame.f_globals.get(name), ModuleType)
-            for name in _asked_for_tree(frame.f_code)
-        ):
-            return True
+        if is_users_own(frame.f_code):
+            yield frame
         frame = frame.f_back
+
+
+def _searches_again() -> bool:
+    """Whether code of the user's that is running is about to call `minimize`: in the expression
+    that it computes, or further down, as in a loop over settings of a search.
+    """
+    for frame in _users_frames():
+        called = False
+        for each in get_instructions(frame.f_code):
+            if each.argval == "minimize" and each.opname in _ATTRIBUTES:
+                called = True
+            elif each.opname.startswith(_ENDS) and each.offset <= frame.f_lasti:
+                called = False  # that was another expression, which is over
+        if called:
+            return True
     return False
 
 
@@ -116,7 +146,7 @@ def _asked_for_tree(code: CodeType) -> frozenset[str]:
     """The names that code, and code inside it, asks for their `tree`; "" for what has no name."""
     names, before = set(), None
     for each in get_instructions(code):
-        if each.opname in ("LOAD_ATTR", "LOAD_METHOD") and each.argval == "tree":
+        if each.opname in _ATTRIBUTES and each.argval == "tree":
             named = before is not None and before.opname in ("LOAD_GLOBAL", "LOAD_NAME")
             names.add(str(before.argval) if named and before is not None else "")
         before = each

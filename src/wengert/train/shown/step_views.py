@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any
 
 from wengert.core.words.named_dict import NamedDict
+from wengert.optim.quasi_newton.search_result import warn_of_unread_results_before_reading
 from wengert.runtime.outside.live import recording_threads, refuse_reading
 from wengert.train.engine import Engine
 from wengert.train.option_checks import require_epoch, require_limit
@@ -33,6 +34,7 @@ class StepViews:
         if recording_threads:
             refuse_reading("TrainStep.model")
         storage = self._engine.plan.storage
+        warn_of_unread_results_before_reading("TrainStep.model", storage.leaves)
         self._engine.restored.note_shown()
         return self._engine.shown.show("model", storage.tree(storage.leaves))
 
