@@ -72,6 +72,102 @@ def test_a_variable_of_the_module_is_told(path):
     assert len(warned(lambda: step(X, Y))) == 1
 
 
+# Without like.
+
+
+def loss_of_dict(m, x, y):
+    return wg.mean((x @ m["w"] + m["b"] - y) ** 2)
+
+
+def params(value=0.0):
+    return {"w": np.full(3, value), "b": np.zeros(())}
+
+
+@pytest.fixture
+def path_of_dict(tmp_path):
+    wg.save(tmp_path / "params.safetensors", params(1.0))
+    return tmp_path / "params.safetensors"
+
+
+@pytest.mark.parametrize("train", TRAINING.values(), ids=TRAINING)
+def test_a_dict_that_is_loaded_after_the_step_was_made_is_told(train, path_of_dict):
+    p = params()
+    step = step_of(p, loss_of_dict)
+    p = wg.load(path_of_dict)
+    found = warned(lambda: [train(step), train(step)])
+    assert [each.category for each in found] == [CopiedWarning]
+    text = str(found[0].message)
+    assert "p = wg.load(path) gave a new model after the step was made" in text
+    assert "Write step.model = wg.load(path, like=step.model)" in text
+    assert p["w"][0] == 1.0
+
+
+def test_an_attribute_that_is_loaded_without_like_is_told(path):
+    agent = SimpleNamespace(model=net())
+    step = step_of(agent.model)
+    agent.model = wg.load(path)
+    (found,) = warned(lambda: step(X, Y))
+    assert "agent.model = wg.load(path) gave a new model" in str(found.message)
+
+
+def dict_of_another_name(p, step, path):
+    best = wg.load(path)
+    return step, p, best
+
+
+def dict_of_other_shapes(p, step, path):
+    wg.save(path, {"rows": np.ones((4, 2))})
+    p = wg.load(path)
+    return step, p
+
+
+def dict_that_is_assigned(p, step, path):
+    p = wg.load(path)
+    step.model = p
+    return step, p
+
+
+def dict_of_a_new_step(p, step, path):
+    p = wg.load(path)
+    return step, step_of(p, loss_of_dict)
+
+
+def dict_of_a_trained_step(p, step, path):
+    step(X, Y)
+    p = wg.load(path)
+    return step, p
+
+
+def dict_of_a_name_that_held_something_else(p, step, path):
+    q, r = object(), params()
+    q = wg.load(path)
+    r = wg.load(path)
+    return step, p, q, r
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        dict_of_another_name,
+        dict_of_other_shapes,
+        dict_that_is_assigned,
+        dict_of_a_new_step,
+        dict_of_a_trained_step,
+        dict_of_a_name_that_held_something_else,
+    ],
+    ids=lambda f: f.__name__,
+)
+def test_a_dict_that_is_loaded_for_another_use_is_let_be(use, path_of_dict):
+    def program():
+        p = params()
+        used = use(p, step_of(p, loss_of_dict), path_of_dict)
+        for step in (each for each in used if isinstance(each, wg.TrainStep)):
+            step(X, Y)
+            step.run(X, Y, batch_size=4)
+
+    assert warned(program) == []
+
+
 def another_name(model, step, path):
     teacher = wg.load(path, like=model)
     return step, model, teacher

@@ -22,7 +22,7 @@ from wengert.core import tree as core_tree
 from wengert.core.process.ending import ending
 from wengert.core.types import ArrayType
 from wengert.core.words.arguments import worded
-from wengert.core.words.noticed.loaded_models import note_loaded
+from wengert.core.words.noticed.loaded_models import note_loaded, note_loaded_without_like
 from wengert.errors import CheckpointError, MissingFile
 from wengert.train.checkpoints.drafts import replace_file
 from wengert.train.checkpoints.files_fitting import FileEntry, Fitting
@@ -113,7 +113,9 @@ def load(path: File, like: Any = None) -> Any:
     target = _target("load", path)
     content = _Content(os.fspath(path), target)
     if like is None:
-        return content.tree()
+        read = content.tree()
+        note_loaded_without_like(core_tree.leaves(read))
+        return read
     fitted = content.fitted(like)
     note_loaded(
         "load: given like, which stays as it is; a new tree with the arrays of the file was "

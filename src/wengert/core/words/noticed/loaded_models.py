@@ -1,5 +1,5 @@
-"""Models that are read from files. `wg.load(path, like=model)` gives a new one: neither the old one
-is changed, nor the copy that a step has of it.
+"""Models that are read from files. `wg.load(path, like=model)`, or `wg.load(path)`, gives a new one:
+neither the old one is changed, nor the copy that a step has of it.
 """
 
 from __future__ import annotations
@@ -10,10 +10,11 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from dis import get_instructions
 from types import FrameType
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from wengert.core import tree
 from wengert.core.words.noticed.unused_results import warn_if_dropped
 from wengert.core.words.source import is_users
 
@@ -23,7 +24,8 @@ class LoadedModel:
     """A model that took the name of the one it is like."""
 
     name: str  # model, or self.model
-    call: str  # what gave it, with {} for what it is like
+    call: str  # what gave it
+    repair: str  # what gives one for a step
     arrays: Sequence[weakref.ref[Any]]
 
 
@@ -51,33 +53,63 @@ def note_loaded(
     made_with_it = [each for each in list(keepers) if each.has_copies_of(arrays)]
     model = "step.model" if made_with_it else "model"
     warn_if_dropped(f"{text} Write {model} = {call.format(model)}.")
-    name = _name_of_both(like) if made_with_it else ""
-    if name:
-        left = [weakref.ref(x) for x in loaded if isinstance(x, np.ndarray)]
+    assigned = _assigned_name() if made_with_it else None
+    if assigned is not None and assigned.value is like:
+        name = assigned.name
+        found = LoadedModel(name, call.format(name), call.format("step.model"), _alive(loaded))
         for each in made_with_it:
-            each.note(LoadedModel(name, call, left))
+            each.note(found)
 
 
-def _name_of_both(like: Any) -> str:
-    """The variable, or the attribute of one, that has this model, and that the user's line assigns
-    the result of the call to; "" where there is none.
+def note_loaded_without_like(loaded: Sequence[Any]) -> None:
+    """Where a tree with these arrays takes the name of another one with arrays of the same shapes,
+    whoever has copies of that hears of it.
     """
+    assigned = _assigned_name() if keepers else None
+    if assigned is None:
+        return
+    try:
+        before = tree.leaves(assigned.value)
+    except Exception:  # what had the name was no tree
+        return
+    arrays = {id(x) for x in before}
+    made_with_it = [each for each in list(keepers) if each.has_copies_of(arrays)]
+    if made_with_it and sorted(map(np.shape, before)) == sorted(map(np.shape, loaded)):
+        repair = "wg.load(path, like=step.model)"
+        found = LoadedModel(assigned.name, "wg.load(path)", repair, _alive(loaded))
+        for each in made_with_it:
+            each.note(found)
+
+
+def _alive(loaded: Sequence[Any]) -> list[weakref.ref[Any]]:
+    return [weakref.ref(x) for x in loaded if isinstance(x, np.ndarray)]
+
+
+class _Assigned(NamedTuple):
+    """A variable, or the attribute of one, and what it holds until it is assigned to."""
+
+    name: str
+    value: Any
+
+
+def _assigned_name() -> _Assigned | None:
+    """What the user's line assigns the result of the call to."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and not is_users(frame.f_code):
         frame = frame.f_back
     if frame is None:
-        return ""
+        return None
     listed = list(get_instructions(frame.f_code))
     after = sum(each.offset <= frame.f_lasti for each in listed)
     first, second = [*listed, None, None][after : after + 2]
     if first is None or not isinstance(first.argval, str | tuple):
-        return ""
+        return None
     # Newer Pythons store to a variable and load another one in one instruction.
     name = first.argval if isinstance(first.argval, str) else str(first.argval[0])
     value = frame.f_locals.get(name, frame.f_globals.get(name))
     if first.opname.startswith("STORE") and first.opname != "STORE_ATTR":
-        return name if value is like else ""
+        return _Assigned(name, value)
     if first.opname.startswith("LOAD") and second is not None and second.opname == "STORE_ATTR":
         held = getattr(value, "__dict__", {}).get(second.argval)
-        return f"{name}.{second.argval}" if held is like else ""
-    return ""
+        return _Assigned(f"{name}.{second.argval}", held)
+    return None

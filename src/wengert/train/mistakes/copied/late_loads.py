@@ -52,11 +52,10 @@ class LateLoads:
         used = {id(x) for x in leaves_in(tuple(arguments))}
         if not left or any(taken_array(x) is not None or id(x) in used for x in left):
             return
-        call, name = loaded.call, loaded.name
         warn_user(
-            f"TrainStep: {name} = {call.format(name)} gave a new model after the step was made; a "
+            f"TrainStep: {loaded.name} = {loaded.call} gave a new model after the step was made; a "
             "step has a copy of the model that it was made with, and begins with the numbers of "
-            f"that. Write step.model = {call.format('step.model')}, or make the step afterwards.",
+            f"that. Write step.model = {loaded.repair}, or make the step afterwards.",
             CopiedWarning,
         )
 
