@@ -13,6 +13,7 @@ import scipy.special
 import scipy.stats
 
 import wengert as wg
+from wengert.core.words.foreign_names.elsewhere import instead_of_torch, torch_function
 from wengert.errors import MissingAttribute, TraceError
 
 X = np.array([0.5, 1.0, 2.0])
@@ -194,3 +195,79 @@ def test_a_class_of_pandas_is_called_by_its_name():
     pandas = pytest.importorskip("pandas")
     with pytest.raises(TraceError, match=r"^pandas\.\S*DataFrame: given a Tensor that is traced"):
         wg.compile(lambda x: pandas.DataFrame(x))(SQUARE)
+
+
+# Functions of torch, which calls `__torch_function__` in the place of its own.
+
+
+def _of_torch(name):
+    """A function of torch's name, as torch gives it."""
+
+    def function():
+        pass
+
+    function.__name__ = name
+    return function
+
+
+OF_TORCH = {
+    "exp": "Write wg.exp.",
+    "logsumexp": "Write wg.logsumexp.",
+    "cat": "Write wg.concat([x, y], axis=0).",
+    "clamp": "Write wg.clip(x, low, high).",
+    "bmm": "Write x @ y.",
+    "mse_loss": "Write wg.mse(predictions, targets).",
+    "randn_like": "Write rng.normal(x.shape, x.dtype) in a loss with a parameter rng",
+    "rand_like": "Write rng.uniform(x.shape, x.dtype) in a loss with a parameter rng",
+    "std": "Write wg.std(x, axis, correction=1), which divides by n - 1",
+    "linalg_inv": "Write wg.linalg.inv.",
+    "fft_rfft": "Write wg.fft.rfft, where",
+    "fft_fft": "There are no complex numbers",
+    "conv_tbc": "Write it with the functions of wg.",
+    "linalg_lstsq_of_later": "Write it with the functions of wg.",
+}
+
+
+@pytest.mark.parametrize("name", OF_TORCH)
+def test_functions_of_torch_are_told_ours(name):
+    def call(x):
+        return type(x).__torch_function__(_of_torch(name), (), (x,))
+
+    with pytest.raises(TypeError) as found:
+        wg.grad(call)(X)
+    assert str(found.value).startswith(f"torch.{name}: given a Tensor of wengert")
+    assert OF_TORCH[name] in str(found.value)
+
+
+def test_the_function_of_torch_that_has_one_here_is_named():
+    inside = "torch.broadcast_tensors"
+    assert torch_function("torch.nn.functional.mse_loss", inside).endswith("mse_loss")
+    assert torch_function("torch.nn.modules.loss.MSELoss.exp", "torch.mse_loss") == "torch.mse_loss"
+    assert torch_function(None, inside) == inside
+    assert instead_of_torch("torch.nn.modules.loss.MSELoss.exp") == instead_of_torch(inside)
+
+
+def test_draws_like_a_tensor_are_told_the_generator_and_not_frames():
+    for name, draw in (("randn_like", "normal"), ("rand_like", "uniform")):
+        with pytest.raises(MissingAttribute) as found:
+            wg.grad(lambda x, name=name: wg.sum(getattr(x, name)()))(X)
+        assert f"Write rng.{draw}(x.shape, x.dtype)" in str(found.value)
+        assert "frame" not in str(found.value)
+
+
+# Transforms of complex fields.
+
+
+def test_the_transform_of_a_pair_that_messages_name():
+    rows = np.random.default_rng(0).standard_normal((2, 3, 6))
+    re, im = rows
+    n = re.shape[-1]
+    i = np.arange(n)
+    angles = 2 * np.pi * np.outer(i, i) / n
+    c, s = np.cos(angles), np.sin(angles)
+    expected = np.fft.fft(re + 1j * im)
+    np.testing.assert_allclose(re @ c + im @ s, expected.real, atol=1e-12)
+    np.testing.assert_allclose(im @ c - re @ s, expected.imag, atol=1e-12)
+    back = np.fft.ifft(re + 1j * im)
+    np.testing.assert_allclose((re @ c - im @ s) / n, back.real, atol=1e-12)
+    np.testing.assert_allclose((im @ c + re @ s) / n, back.imag, atol=1e-12)

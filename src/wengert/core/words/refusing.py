@@ -25,6 +25,7 @@ from wengert.core.words.foreign_names.elsewhere import (
     instead_of_jax,
     instead_of_torch,
     joining,
+    torch_function,
 )
 from wengert.core.words.numpys_numbers import with_numpys_number
 from wengert.core.words.source import Line, user_line
@@ -88,10 +89,10 @@ class Refusing:
         """What torch calls in the place of its own functions. Where an operator of torch was given
         a Tensor, this error leads to the operator of the Tensor.
         """
-        called, at = torch_call(), ""
-        name = f"torch.{getattr(function, '__name__', 'a function')}"
-        if called is not None and instead_of_torch(called[0]) != instead_of_torch(name):
-            name, at = called[0], f" ({called[1]})"
+        called = torch_call()
+        inside = f"torch.{getattr(function, '__name__', 'a function')}"
+        name = torch_function(called and called[0], inside)
+        at = "" if called is None or name == inside else f" ({called[1]})"
         raise TypeError(
             f"{name}: given a Tensor of wengert, which is recorded; torch computes with its own "
             f"tensors only. {instead_of_torch(name)}.{at}"

@@ -10,6 +10,7 @@ import numpy as np
 from wengert.core.table import FUNCTIONS, SCIPY_UFUNCS, op
 from wengert.core.words.foreign_names.callers import TORCH_DISTRIBUTIONS, scipy_function
 from wengert.core.words.foreign_names.nearest import misspelt
+from wengert.core.words.foreign_names.repairs import REPAIRS as REPAIRS_OF_MODULES
 
 _CONVERSIONS = {
     "bool": "bool",
@@ -86,6 +87,21 @@ SCIPY_SPECIAL = "scipy.special."
 _DISTRIBUTIONS = (
     *("Bernoulli", "Beta", "Categorical", "Gamma", "MultivariateNormal", "Normal", "Uniform"),
 )
+_OF_WG = REPAIRS_OF_MODULES[""]
+# Functions of torch that give something else than ours of the same name, or take it otherwise.
+_OF_TORCH = {
+    "dropout": "Write wg.dropout(x, rate, rng), with the parameter rng of the loss",
+    "layer_norm": "Write wg.layer_norm(x, weight, bias)",
+    "max": "Write wg.max(x, axis), and wg.argmax(x, axis) for the indices",
+    "median": "Write wg.median(x), the mean of the two in the middle, of which torch takes one",
+    "min": "Write wg.min(x, axis), and wg.argmin(x, axis) for the indices",
+    "pad": "Write wg.pad(x, [(before, after), …]), with a pair for each axis, the first one first",
+    "sort": "Write wg.sort(x, axis), and wg.argsort(x, axis) for the indices",
+    "split": "Write wg.split(x, count), where torch takes the size of a part",
+    "std": "Write wg.std(x, axis, correction=1), which divides by n - 1 as torch does",
+    "var": "Write wg.var(x, axis, correction=1), which divides by n - 1 as torch does",
+}
+_UNKNOWN = "Write it with the functions of wg"
 _LEAVE_OUT = "Leave it out"
 _BY_FUNCTION = "Write wg.grad(f)(x), where f computes the loss from x"
 REPAIRS = {
@@ -148,6 +164,7 @@ _OF_RESULTS = {
     "values": "Leave .values out: max, min and sort give the values alone, and of a frame it is an "
     "array of all columns already",
     **dict.fromkeys(("columns", "iloc", "loc"), OF_FRAMES),
+    **{name: _OF_WG[name] for name in ("rand_like", "randn_like")},
     "zero_": "Write x = wg.zeros_like(x)",
 }
 
@@ -164,7 +181,7 @@ def repair_of(name: str, known: Iterable[str]) -> str:
     meant = misspelt(name, [each for each in known if not each.startswith("_")])
     if meant:
         return f"Write x.{meant}"
-    return f"Write it with the functions of wg. {OF_FRAMES}"
+    return f"{_UNKNOWN}. {OF_FRAMES}"
 
 
 def _instead_of_change(name: str) -> str:
@@ -210,7 +227,7 @@ def function_of_wg(name: str) -> str:
     for space in ("linalg",) if of_matrices else ("", "linalg"):
         if own in op.public(space):
             return f"Write wg.{space}{'.' if space else ''}{own}"
-    return "Write it with the functions of wg"
+    return _UNKNOWN
 
 
 def _of_statistics(name: str) -> str:
@@ -229,7 +246,28 @@ def instead_of_torch(name: str) -> str:
     kind = name.removeprefix(f"{TORCH_DISTRIBUTIONS}.").partition(".")[0]
     if name.startswith(TORCH_DISTRIBUTIONS) and kind in _DISTRIBUTIONS:
         return f"Write wg.distributions.{kind}"
-    return "Write it with the functions of wg"
+    space, _, own = name.rpartition(".")
+    if space.rpartition(".")[2][:1].isupper():  # a method of a class
+        return _UNKNOWN
+    for table in (_OF_TORCH, _OF_WG, REPAIRS):
+        if own in table:
+            return table[own]
+    module, _, inside = own.partition("_")  # torch calls its linalg.inv linalg_inv
+    if module == "fft":
+        return function_of_wg(f"scipy.fft.{inside}")
+    if module == "linalg" and inside in op.public("linalg"):
+        return f"Write wg.linalg.{inside}"
+    return f"Write wg.{own}" if own in op.public("") else _UNKNOWN
+
+
+def torch_function(called: str | None, inside: str) -> str:
+    """Which function of torch messages name: the one that the user's program called, if that is
+    known, or the one inside of it that was given a Tensor. That for which something else can be
+    written, where it is one of both.
+    """
+    if called is None or instead_of_torch(called) in (instead_of_torch(inside), _UNKNOWN):
+        return inside
+    return called
 
 
 def instead_of_jax(name: str) -> str:

@@ -20,12 +20,21 @@ _CLIP_NORM = (
     "Write wg.TrainStep(loss, model, optimizer, clip_norm=1.0), or "
     "wg.optim.clip_by_global_norm(grads, 1.0)"
 )
+_FOURIER = (
+    "There are no complex arrays. Of a real x write real, imag = wg.fft.rfft(x), along one axis; "
+    "of a complex field, a pair (re, im), re @ c + im @ s and im @ c - re @ s along its last axis, "
+    "where c and s are np.cos and np.sin of 2 * np.pi * np.outer(i, i) / n, with i = np.arange(n)"
+)
 _HUBER = "Write wg.huber(predictions, targets)"
 _MAE = "Write wg.mae(predictions, targets)"
 _MSE = "Write wg.mse(predictions, targets)"
 _RAVEL = (
     "Write np.concatenate([x.ravel() for x in wg.tree.leaves(tree)]); the page of names, "
     "docs/names.md, has the way back"
+)
+_INTEGRALS = (
+    "Write wg.odeint(f, y0, times), where f(y, t) has the time last; an integral is a sum over "
+    "points, np.trapezoid(f(x), x)"
 )
 _SEED = "Pass seed= to layers and to wg.TrainStep, or begin with wg.nn.seed(0)"
 _EPOCHS = "Write for epoch in step.epochs(x, y, batch_size=32): and do it there"
@@ -121,6 +130,7 @@ REPAIRS: Mapping[str, Mapping[str, str]] = {
         "from_numpy": "Leave it out: arrays are NumPy's",
         "gammaln": "Write wg.lgamma(x)",
         **dict.fromkeys(("huber_loss", "smooth_l1", "smooth_l1_loss"), _HUBER),
+        "integrate": _INTEGRALS,
         "inference_mode": "Leave it out: nothing is differentiated outside of wg.grad",
         "jit": "Write wg.compile(f)",
         "func": "Write wg.grad, wg.vmap, wg.jacrev …: transformations are in wg itself",
@@ -326,9 +336,10 @@ REPAIRS: Mapping[str, Mapping[str, str]] = {
         "TransformedDistribution": "Write wg.distributions.TanhNormal(mean, std), or its formula",
     },
     "fft": {
+        **dict.fromkeys(("fft", "fft2", "fftn", "hfft", "rfft2", "rfftn"), _FOURIER),
         **dict.fromkeys(
-            ("fft", "ifft", "fft2", "rfft2", "fftn", "hfft"),
-            "There are real transforms along one axis: write real, imag = wg.fft.rfft(x)",
+            ("ifft", "ifft2", "ifftn", "ihfft", "irfft2", "irfftn"),
+            f"{_FOURIER}; the inverse has -s for s, and is divided by n",
         ),
         "fftfreq": "Write np.fft.rfftfreq(n), the frequencies of wg.fft.rfft",
         "rfftfreq": "Write np.fft.rfftfreq(n), the frequencies of wg.fft.rfft",

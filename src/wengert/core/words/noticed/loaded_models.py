@@ -1,5 +1,5 @@
-"""Models that are read from files. `wg.load(path, like=model)`, or `wg.load(path)`, gives a new one:
-neither the old one is changed, nor the copy that a step has of it.
+"""Models that are read from files. `wg.load(path, like=model)`, or `wg.load(path)`, gives a new
+one: neither the old one is changed, nor the copy that a step has of it.
 """
 
 from __future__ import annotations
