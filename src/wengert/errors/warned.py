@@ -134,7 +134,8 @@ class TargetsWarning(WengertWarning):
     operand of `wg.kl_div` are logarithms or logits.
 
     Write `y > 0` for them. Or float targets of `wg.cross_entropy` are no probabilities: they lie
-    outside of [0, 1], or rows with several classes do not add up to 1.
+    outside of [0, 1], or rows with several classes do not add up to 1. Or labels and categories of
+    which some are missing, NaN, become integers: these would be class 0.
     """
 
 

@@ -416,7 +416,8 @@ class Engine:
                 results, executable = programs.call(own, batch)
                 self.look_once(executable, arguments=(*own, *batch))
         except (IndexError, ShapeError, DTypeError) as error:
-            note_missing(error, self.names(len(given)), given)
+            if not is_in_run():  # which has all rows
+                note_missing(error, self.names(len(given)), given)
             raise
         skipped = self.calls == before  # nothing was committed
         if skipped:

@@ -10,6 +10,7 @@ from wengert.runtime.outside.live import is_live
 from wengert.train.engine import Engine
 from wengert.train.ensemble.each import Each, of_member, require_rows_of_each
 from wengert.train.ensemble.stacked_batches import in_place_of_loss, warn_of_stacked
+from wengert.train.storage import Array
 
 
 class EvaluatedData:
@@ -48,6 +49,10 @@ class EvaluatedData:
     def note_missing(self, error: Exception) -> None:
         """Add to what the function raises which columns have missing numbers."""
         self._of_first.note_missing(error)
+
+    def named_arrays(self) -> list[tuple[str, Array]]:
+        """Those of the first member, with the names of their arguments."""
+        return self._of_first.named_arrays()
 
     def _cut(self, begin: int, end: int) -> tuple[Any, ...]:
         def of_all(x: Any) -> Any:
