@@ -209,6 +209,7 @@ class BoundFunction(Uncopied):
             static_in="" if number == EVALUATING else "bind",
             dims_of_step=engine.plan.dims if number == EVALUATING else None,
             use=engine.use,
+            form=engine.evaluated_form if number == EVALUATING else None,
         )
         self._quick_calls = QuickBoundCalls(engine.guard, engine.shown, self._own, self._programs)
         self._quick: Call = never  # how calls are made while nothing else is under way

@@ -31,7 +31,7 @@ class EvaluatedData:
         require_rows_of_each(by, names, arguments)
         one = of_member(arguments, 0)
         first = engine.evaluated_data(by, names, one, size)
-        self._whole = [engine.model_form.is_form_of(tree.with_numpy(x)) for x in one]
+        self._whole = first.whole_arguments()
         self.rows, self.size, self._own = first.rows, first.size, tuple(own)
         self._of_first = first
         self._arguments = [x if isinstance(x, Each) else tree.with_numpy(x) for x in arguments]
