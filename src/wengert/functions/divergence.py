@@ -108,7 +108,7 @@ def _class_params(
         if dense:
             note_class_targets("cross_entropy", targets, axis - logits.ndim)
     if is_in_loss():
-        note_swapped("cross_entropy", logits, targets)
+        note_swapped("cross_entropy", logits, targets, "softmax")
     return {
         "axis": axis,
         "reduction": canonical_reduction("cross_entropy", reduction),
