@@ -152,7 +152,7 @@ def folds(step):
 
 def test_one_step_for_all_folds_is_told():
     one = a_step()
-    with pytest.warns(WengertWarning, match="Make a new step for each fold"):
+    with pytest.warns(CheckpointWarning, match="Make a new step for each fold"):
         folds(lambda: one)
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -47,9 +47,13 @@ def evaluated(step, column):
 
 
 def notes(kind, call):
+    """What is said beside what NumPy says, or in the place of the repair by astype."""
     with pytest.raises(kind, match=r"missing|arrays used as indices") as caught:
         call()
-    return getattr(caught.value, "__notes__", [])
+    text = str(caught.value)
+    if "arrays used as indices" in text:
+        return getattr(caught.value, "__notes__", [])
+    return [text] if "astype" not in text else []
 
 
 @pytest.mark.parametrize("options", [{}, {"compiled": False}], ids=["compiled", "eager"])
@@ -91,9 +95,13 @@ def test_columns_of_objects():
 
 
 def test_arrays_that_are_no_columns():
-    assert (
-        notes(IndexError, lambda: made(of_city)(X, CITY.to_numpy(float, na_value=np.nan), Y)) == []
-    )
+    numbers = CITY.to_numpy(float, na_value=np.nan)
+    for kind, call in [
+        (IndexError, lambda: made(of_city)(X, numbers, Y)),
+        (ShapeError, lambda: made(classified).run(X, numbers, batch_size=4)),
+    ]:
+        (note,) = notes(kind, call)
+        assert "has missing values, NaN (3 of 12). Leave their rows out before" in note
 
 
 # What is right, or wrong for another reason.

@@ -102,6 +102,60 @@ def test_other_weights_of_the_models_form_are_passed_whole():
         assert np.allclose(members.evaluate(read, given, STATES, batch_size=4), mean)
 
 
+NORM = {"bn": wg.nn.BatchNorm(8), "out": wg.nn.Linear(8, 1)}
+WIDE = np.random.default_rng(1).normal(size=(24, 8)).astype(np.float32)
+
+
+def _normalized(m, s, x, training):
+    h, s = m["bn"](x, s, training=training)
+    return m["out"](h)[:, 0], s
+
+
+def _trained(m, s, x):
+    predicted, s = _normalized(m, s, x, True)
+    return wg.mse(predicted, x[:, 0]), s
+
+
+def _held_out(m, s, x):
+    return wg.mse(_normalized(m, s, x, False)[0], x[:, 0])
+
+
+@pytest.mark.parametrize("size", [6, 8, 10, 24])
+def test_a_copy_of_the_state_is_evaluated_as_the_state_is(size):
+    first = NORM["bn"].initial_state()
+    step = wg.TrainStep(_trained, NORM, wg.optim.SGD(0.1), state=first)
+    step.run(WIDE, batch_size=8, epochs=2)
+    kept, by_hand = wg.tree.copy(step.state), step.bind(_held_out)
+    for state in (step.state, kept, first):
+        assert np.isclose(
+            step.evaluate(_held_out, state, WIDE, batch_size=size), by_hand(state, WIDE), rtol=1e-5
+        )
+    members = wg.Ensemble(_trained, [NORM, NORM], wg.optim.SGD([0.1, 0.2]), state=first)
+    members.run(WIDE, batch_size=8, epochs=2)
+    found = members.evaluate(_held_out, kept, WIDE, batch_size=size)
+    wanted = [float(each.bind(_held_out)(kept, WIDE)) for each in members.members]
+    assert np.allclose(found, wanted, rtol=1e-5)
+
+
+def test_what_has_the_form_of_the_state_and_the_rows_of_the_data_is_cut():
+    def loss(w, state, d):
+        return wg.mean((w * d["a"]) ** 2), state
+
+    step = wg.TrainStep(loss, np.float64(1), wg.optim.SGD(0.1), state={"a": np.zeros(8)})
+    rows = []
+
+    def seen(w, d, y):
+        rows.append(d["a"].shape)
+        return wg.mean(d["a"] * y)
+
+    data = {"a": np.arange(8.0)}
+    with wg.eager():
+        assert np.isclose(step.evaluate(seen, data, np.ones(8), batch_size=4), 3.5)
+    assert set(rows) == {(4,)}
+    with pytest.raises(ShapeError, match="different numbers of rows"):  # of another dtype
+        step.evaluate(seen, {"a": np.arange(8)}, np.ones(12), batch_size=4)
+
+
 def test_a_table_among_the_rows_that_is_looked_up_by_them_is_named():
     def loss(q, target, s):
         return _tabular({"q": q}, {"q": target}, s)

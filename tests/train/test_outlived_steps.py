@@ -44,7 +44,7 @@ def told(calls):
 
 
 @pytest.mark.parametrize("acts_first", [False, True])
-@pytest.mark.parametrize("calls", [0, 3])
+@pytest.mark.parametrize("calls", [1, 3])
 def test_a_second_stage_whose_function_is_not_bound_again(acts_first, calls):
     trainer = Trainer(calls)
     trainer.make_second_stage()
@@ -92,6 +92,12 @@ def test_a_reference_whose_step_is_kept():
     first = Trainer()
     second = made(first.step.model)
     assert not warned(lambda: [second(X, Y - first.act(X)) for _ in range(9)])
+
+
+def test_a_baseline_of_a_step_that_was_never_called():
+    trainer = Trainer(calls=0)
+    trainer.make_second_stage()
+    assert not warned(lambda: [(trainer.step(X, Y), trainer.act(X)) for _ in range(9)])
 
 
 def test_a_teacher_that_is_bound_after_its_training():

@@ -384,17 +384,22 @@ def test_logits_and_targets_that_are_probabilities_are_let_pass():
 
 
 @pytest.mark.parametrize(
-    ("loss", "targets"),
+    ("loss", "targets", "applied"),
     [
-        (lambda w, x, y: wg.cross_entropy(y, wg.softmax(x @ w)), np.eye(2)[np.arange(8) % 2]),
-        (lambda w, x, y: wg.bce_with_logits(y, wg.sigmoid(x @ w)[:, 0]), np.ones(8)),
+        (
+            lambda w, x, y: wg.cross_entropy(y, wg.softmax(x @ w)),
+            np.eye(2)[np.arange(8) % 2],
+            "softmax",
+        ),
+        (lambda w, x, y: wg.bce_with_logits(y, wg.sigmoid(x @ w)[:, 0]), np.ones(8), "sigmoid"),
     ],
 )
-def test_swapped_logits_and_targets_are_named(loss, targets):
+def test_swapped_logits_and_targets_are_named(loss, targets, applied):
     (found,) = warned(stepped(loss, np.ones((3, 2)), X, targets))
     assert found.category is LogitsWarning
     assert found.filename == __file__
     assert "logits come first" in str(found.message)
+    assert str(found.message).endswith(f"without a {applied}.")
 
 
 # Functions of a model, of which files keep the names.

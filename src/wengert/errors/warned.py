@@ -134,7 +134,8 @@ class TargetsWarning(WengertWarning):
     operand of `wg.kl_div` are logarithms or logits.
 
     Write `y > 0` for them. Or float targets of `wg.cross_entropy` are no probabilities: they lie
-    outside of [0, 1], or rows with several classes do not add up to 1.
+    outside of [0, 1], or rows with several classes do not add up to 1. Or labels and categories of
+    which some are missing, NaN, become integers: these would be class 0.
     """
 
 
@@ -214,7 +215,8 @@ class FrozenValueWarning(WengertWarning):
 class CheckpointWarning(WengertWarning):
     """A file was saved with a function of another name than that of the tree it is loaded into; or
     a fit is resumed with other settings or fewer epochs than it has. Or a step goes on with the
-    settings of a state that it has loaded, and was made with others.
+    settings of a state that it has loaded, and was made with others; or from a fit that has trained
+    on rows which validate now.
 
     Files keep no functions: `wg.load(path, like=model)` takes those of the model.
     """

@@ -37,10 +37,10 @@ from wengert.interpret.mistakes.probabilities import (
 from wengert.interpret.mistakes.rows_of_probabilities import note_rows_of_probabilities
 
 _CONVERT = "Integers are class indices, floats are probabilities: convert or reshape the targets."
-_CONVERT_LABELS = (
-    "Class indices are integers: convert them, y.astype(int). Labels of which one is missing, in a "
-    "column of a frame, are read as floats, with NaN in its place: leave its row out before, "
-    "frame.dropna()."
+FLOAT_LABELS = (
+    "Class indices are integers. Labels of which one is missing, in a column of a frame, are read "
+    "as floats, with NaN in its place: leave its row out before, frame.dropna(). If none is, "
+    "convert them, y.astype(int)"
 )
 
 
@@ -72,7 +72,8 @@ def _repair(logits: Shape, axis: int, targets: Any, needed: Shape) -> str:
     """What to do about class targets of another shape than the one that is needed."""
     given, rank = tuple(targets.shape), len(logits)
     if targets.dtype.kind not in "iu":
-        return _CONVERT_LABELS if given == (*logits[:axis], *logits[axis + 1 :]) else _CONVERT
+        is_labels = given == (*logits[:axis], *logits[axis + 1 :])
+        return f"{FLOAT_LABELS}." if is_labels else _CONVERT
     if rank > 2 and axis == rank - 1 and given == (*logits[:1], *logits[2:]):
         return (
             "If classes lie along axis 1, as in PyTorch, write axis=1, or "
@@ -107,7 +108,7 @@ def _class_params(
         if dense:
             note_class_targets("cross_entropy", targets, axis - logits.ndim)
     if is_in_loss():
-        note_swapped("cross_entropy", logits, targets)
+        note_swapped("cross_entropy", logits, targets, "softmax")
     return {
         "axis": axis,
         "reduction": canonical_reduction("cross_entropy", reduction),

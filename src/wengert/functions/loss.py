@@ -105,7 +105,7 @@ def _bce_params(logits: Any, targets: Any, reduction: Any) -> dict[str, Any]:
     note_probabilities("bce_with_logits", logits)
     note_binary_targets("bce_with_logits", targets)
     if is_in_loss():
-        note_swapped("bce_with_logits", logits, targets)
+        note_swapped("bce_with_logits", logits, targets, "sigmoid")
     return {"reduction": canonical_reduction("bce_with_logits", reduction)}
 
 

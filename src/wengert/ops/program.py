@@ -24,6 +24,7 @@ from wengert.core.types import ArrayType
 from wengert.core.words.noticed.unused_results import warn_if_dropped
 from wengert.core.words.source import is_users
 from wengert.errors import CheckError, ShapeError
+from wengert.interpret.mistakes.missing_values import note_cast
 
 
 def _needs_value(**params: Any) -> Any:
@@ -100,6 +101,12 @@ def _astype_vjp(g: Any, _out: Any, _x: Any, dtype: Any) -> Any:
     return op.astype(g, _x.dtype) if floats else None
 
 
+def _cast_params(x: Any, dtype: Any) -> dict[str, Any]:
+    made = dtypes.canonical("astype", dtype)
+    note_cast(x, made)
+    return {"dtype": made}
+
+
 def _cast(x: Any, dtype: Any) -> Any:
     """NumPy's cast, defined everywhere: a float beyond an integer's range is the end of that range,
     and NaN is 0.
@@ -122,7 +129,7 @@ def _cast(x: Any, dtype: Any) -> Any:
 @primitive(
     numpy=_cast,
     type=lambda x, dtype: ArrayType(tuple(x.shape), dtype),
-    canonical=lambda x, dtype: {"dtype": dtypes.canonical("astype", dtype)},
+    canonical=_cast_params,
     vjp=_astype_vjp,
     # An integer has no tangent: rounding is flat.
     jvp=lambda d, _out, _x, dtype: op.astype(d[0], dtype) if dtypes.is_float(dtype) else None,

@@ -11,14 +11,19 @@ from typing import Any
 import numpy as np
 
 from wengert.core import tree
+from wengert.core.dims import Shape
+from wengert.core.dtypes import DType
 
 
 class ModelForm:
-    """What a copy of the model looks like: its tree and its shapes."""
+    """What a copy of the model looks like: its tree and its shapes; and one of the state that a
+    step carries, where copies of it are given beside data.
+    """
 
-    def __init__(self, model: Any) -> None:
+    def __init__(self, model: Any, state: Any = None) -> None:
         leaves, self._structure = tree.flatten(model)
         self._shapes = [np.shape(x) for x in leaves]
+        self._state = None if state is None or tree.is_leaf(state) else _types_in(state)
 
     def is_form_of(self, x: Any) -> bool:
         """Whether an argument is most likely other weights of the model: a target network. An array
@@ -28,6 +33,18 @@ class ModelForm:
             return False
         leaves, structure = tree.flatten(x)
         return structure.alike(self._structure) and [np.shape(x) for x in leaves] == self._shapes
+
+    def is_form_of_state(self, x: Any) -> bool:
+        """Whether an argument is most likely a copy of the state: its tree, shapes and dtypes."""
+        if self._state is None or tree.is_leaf(x):
+            return False
+        (structure, types), (known, known_types) = _types_in(x), self._state
+        return structure.alike(known) and types == known_types
+
+
+def _types_in(x: Any) -> tuple[tree.Structure, list[tuple[Shape, DType]]]:
+    leaves, structure = tree.flatten(tree.arrays(x))
+    return structure, [(np.shape(leaf), np.asarray(leaf).dtype) for leaf in leaves]
 
 
 def named_networks(model: Any) -> Iterator[Any]:

@@ -52,6 +52,7 @@ from wengert.train.recorded.loss_call import (
 from wengert.train.recorded.rows.no_means import NoMean, difference, no_means_over_rows
 from wengert.train.recorded.rows.paired_rows import warn_of_paired_rows
 from wengert.train.recorded.rows.rows_in_order import no_means_in_order
+from wengert.train.recorded.rows.rows_of_data import is_in_run
 from wengert.train.recorded.rows.scanned_rows import warn_of_scanned_rows
 from wengert.train.recorded.rows.summed_rows import SummedRows, sums_over_rows
 from wengert.train.recorded.step_plan import StepPlan
@@ -208,6 +209,7 @@ class BoundFunction(Uncopied):
             static_in="" if number == EVALUATING else "bind",
             dims_of_step=engine.plan.dims if number == EVALUATING else None,
             use=engine.use,
+            form=engine.evaluated_form if number == EVALUATING else None,
         )
         self._quick_calls = QuickBoundCalls(engine.guard, engine.shown, self._own, self._programs)
         self._quick: Call = never  # how calls are made while nothing else is under way
@@ -355,7 +357,8 @@ class BoundFunction(Uncopied):
                     return self._programs.of(args)(*own, *args)
             result, executable = self._programs.call(own, args)
         except (IndexError, ShapeError, DTypeError) as error:
-            note_missing(error, names, given)
+            if not is_in_run():  # which has all rows
+                note_missing(error, names, given)
             raise
         if executable not in self._looked_at:
             self._looked_at.add(executable)

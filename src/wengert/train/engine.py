@@ -280,6 +280,12 @@ class Engine:
         storage = self.plan.storage
         return ModelForm(storage.tree(storage.leaves))
 
+    @cached_property
+    def evaluated_form(self) -> ModelForm:
+        """The same of what a function is evaluated on; it may be given a copy of the state, too."""
+        storage = self.plan.storage
+        return ModelForm(storage.tree(storage.leaves), self.carried_state())
+
     def training_data(self, by: str, arguments: Sequence[Any], size: Any) -> Data:
         """The arguments of a run, in batches of so many rows."""
         names = self.names(len(arguments))
@@ -291,7 +297,7 @@ class Engine:
     ) -> Data:
         """Arguments of these names that a function is evaluated on."""
         self.kinds.columns.compare(by, names, arguments)
-        return Data(by, names, arguments, size, may_be_short=True, model=self.model_form)
+        return Data(by, names, arguments, size, may_be_short=True, model=self.evaluated_form)
 
     def own_arguments(self) -> OwnArguments:
         """What programs take before the batch, in the next call."""
@@ -416,7 +422,8 @@ class Engine:
                 results, executable = programs.call(own, batch)
                 self.look_once(executable, arguments=(*own, *batch))
         except (IndexError, ShapeError, DTypeError) as error:
-            note_missing(error, self.names(len(given)), given)
+            if not is_in_run():  # which has all rows
+                note_missing(error, self.names(len(given)), given)
             raise
         skipped = self.calls == before  # nothing was committed
         if skipped:

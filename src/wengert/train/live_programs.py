@@ -49,10 +49,11 @@ class LivePrograms:
         static_in: str = "",  # where messages have these named, if they can be
         dims_of_step: Dims | None = None,  # of arguments with the same names
         use: ProgramUse | None = None,  # of the step
+        form: ModelForm | None = None,  # of arguments that are no rows; that of the model else
     ) -> None:
         self.function, self._own, self._names = function, own, names
         self._static, self._dims_of_step = static, dims_of_step or {}
-        self._dims, self._model = dims or {}, ModelForm(own_trees[0])
+        self._dims, self._model = dims or {}, form or ModelForm(own_trees[0])
         roots = (user, *held(own_trees))
         met = met or Met(user, self._dims)
         met.use = use or met.use

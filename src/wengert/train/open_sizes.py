@@ -29,12 +29,13 @@ def open_sizes(
     Axis 0 of every array is a Dim, one for all arrays of equal size, beside the Dims that were
     asked for, unless `{"x0": {}}` says that there is none. The pattern says which arrays share one,
     and has the sizes that are not open. Live arrays of another training step keep their shapes, and
-    so do networks and arguments of the model's form.
+    so do networks, arguments of the model's form, and copies of the state that are evaluated.
     """
     paths = leaf_names(names, batch)
     leaves, places = tree.distinct_leaves(tuple(batch))
     _require_names(asked, paths)
-    closed = {id(x) for arg in batch if model.is_form_of(arg) for x in tree.leaves(arg)}
+    whole = [arg for arg in batch if model.is_form_of(arg) or model.is_form_of_state(arg)]
+    closed = {id(x) for x in tree.leaves(whole)}
     closed |= {id(x) for network in networks_in(batch) for x in tree.leaves(network)}
     closed |= {id(x) for x in leaves if not np.ndim(x) or is_live(x)}
     closed |= {

@@ -4,7 +4,7 @@ they are used for: they are not known while it is recorded.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -23,10 +23,19 @@ if TYPE_CHECKING:
     from wengert.interpret.mistakes.computed_values import Place
 
 
+class FirstCall(NamedTuple):
+    """What is known when a program is called for the first time."""
+
+    graph: Graph
+    arrays: Mapping[str, Any]  # by argument
+    data: Mapping[str, Any]  # all rows of those that are rows of the data of a run
+    sizes: Mapping[str, int]  # that are open
+
+
 class _Asked(NamedTuple):
     """An argument of a program or what it computes, and what is to be known of its elements."""
 
-    of: str | Place
+    of: str | Place | None  # None for all of the first call
     used_by: str  # the function that takes it
     told: Callable[[str, Any, str], str | None]  # the warning, of user, array and its place
     category: type[Warning]
@@ -34,6 +43,14 @@ class _Asked(NamedTuple):
 
 
 _asked = Meanwhile[set[_Asked]]()
+_data = Meanwhile[Callable[[], Iterable[tuple[str, Any]]]]()
+
+
+def arguments_are_rows_of(
+    named: Callable[[], Iterable[tuple[str, Any]]],
+) -> AbstractContextManager[object]:
+    """Meanwhile arguments are some of the rows of these arrays, which have their names."""
+    return _data.said(named)
 
 
 def noting_first_values() -> AbstractContextManager[set[_Asked]]:
@@ -61,6 +78,14 @@ def ask_computed_value(
         _asked.value.add(_Asked(place, used_by, told, category, user_line()))
 
 
+def ask_first_call(
+    used_by: str, told: Callable[[str, FirstCall, str], str | None], category: type[Warning]
+) -> None:
+    """Have whoever records the program warn of what `told` says about its first call."""
+    if _asked.value is not None:
+        _asked.value.add(_Asked(None, used_by, told, category, user_line()))
+
+
 def warn_of_first_values(
     asked: set[_Asked], graph: Graph, given: Mapping[int, Any], sizes: Mapping[str, int]
 ) -> None:
@@ -71,6 +96,9 @@ def warn_of_first_values(
     for each in sorted(asked, key=lambda each: (_name(each), each.used_by, str(each.line))):
         if isinstance(each.of, str):
             text = each.told(each.used_by, arrays.get(each.of), f" in {each.of!r}")
+        elif each.of is None:
+            data = {} if _data.value is None else dict(_data.value())
+            text = each.told(each.used_by, FirstCall(graph, arrays, data, sizes), "")
         else:
             text = each.told(each.used_by, computed_value(each.of, graph, arrays, sizes), "")
         if text is not None:

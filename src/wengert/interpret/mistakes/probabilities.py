@@ -71,14 +71,14 @@ def note_one_class(name: str, logits: Value, axis: int) -> None:
         )
 
 
-def note_swapped(name: str, logits: Value, targets: Value) -> None:
+def note_swapped(name: str, logits: Value, targets: Value, applied: str) -> None:
     """Warn of targets in a loss of a training step that depend on the model, where logits do not:
-    they stand in each other's place.
+    they stand in each other's place. `applied` is what the loss applies to logits itself.
     """
     if is_float(targets.dtype) and _is_differentiated(targets) and not _is_differentiated(logits):
         warn_user(
             f"{name}: given targets that the model has computed, and logits that do not depend on "
-            f"it; logits come first. Write {name}(model(x), targets), without a softmax.",
+            f"it; logits come first. Write {name}(model(x), targets), without a {applied}.",
             LogitsWarning,
             user_line(),
         )

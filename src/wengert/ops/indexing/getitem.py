@@ -179,8 +179,9 @@ def place(x: Any, /, shape: Shape, start: Shape, step: Shape) -> None:
 # Keys.
 
 FLOAT_INDEX = (
-    "Convert it with astype. A column of which some are missing is read as floats: leave their "
-    "rows out before, frame.dropna(), or give them a number of their own, column.fillna(n)"
+    "A column of which some are missing is read as floats, with NaN in their place: leave their "
+    "rows out before, frame.dropna(), or give them a number of their own, column.fillna(n). If "
+    "none is, convert it with astype"
 )
 MASKED = (
     "How many elements a mask chooses follows from that number: wg.where(mask, x, 0) in the place "

@@ -10,6 +10,7 @@ from wengert.runtime.outside.live import is_live
 from wengert.train.engine import Engine
 from wengert.train.ensemble.each import Each, of_member, require_rows_of_each
 from wengert.train.ensemble.stacked_batches import in_place_of_loss, warn_of_stacked
+from wengert.train.storage import Array
 
 
 class EvaluatedData:
@@ -30,7 +31,7 @@ class EvaluatedData:
         require_rows_of_each(by, names, arguments)
         one = of_member(arguments, 0)
         first = engine.evaluated_data(by, names, one, size)
-        self._whole = [engine.model_form.is_form_of(tree.with_numpy(x)) for x in one]
+        self._whole = first.whole_arguments()
         self.rows, self.size, self._own = first.rows, first.size, tuple(own)
         self._of_first = first
         self._arguments = [x if isinstance(x, Each) else tree.with_numpy(x) for x in arguments]
@@ -48,6 +49,10 @@ class EvaluatedData:
     def note_missing(self, error: Exception) -> None:
         """Add to what the function raises which columns have missing numbers."""
         self._of_first.note_missing(error)
+
+    def named_arrays(self) -> list[tuple[str, Array]]:
+        """Those of the first member, with the names of their arguments."""
+        return self._of_first.named_arrays()
 
     def _cut(self, begin: int, end: int) -> tuple[Any, ...]:
         def of_all(x: Any) -> Any:

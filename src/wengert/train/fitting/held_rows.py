@@ -14,7 +14,7 @@ import numpy as np
 
 from wengert.core import tree
 from wengert.core.words.warn import warn_user
-from wengert.errors import WengertWarning
+from wengert.errors import CheckpointWarning
 from wengert.runtime.outside.live import is_live
 from wengert.train.fitting.fit_data import BY
 from wengert.train.step import TrainStep
@@ -64,7 +64,7 @@ class HeldRows:
             f"{BY}: the step goes on from a fit that has trained on rows which validate now; they "
             "look better than new ones. Make a new step for each fold or division, or go on with "
             "the one before: the same rows, or the same share and shuffle_seed.",
-            WengertWarning,
+            CheckpointWarning,
         )
 
     def note(self) -> None:

@@ -3,8 +3,9 @@ its model and trains a copy, as in a second stage, `step = wg.TrainStep(loss, st
 after which `act = step.bind(f)` is not bound again.
 
 That may be meant: the weights of a first stage may be a teacher, an opponent or a reference. So a
-step that somebody keeps is let be, and so are functions that were bound after the last call of
-their step, and all of them where a function is bound to the new step.
+step that somebody keeps is let be, and so are functions of a step that was never called, which are
+what training begins with, those that were bound after the last call of their step, and all of them
+where a function is bound to the new step.
 """
 
 from __future__ import annotations
@@ -83,7 +84,8 @@ class FunctionsOfStep:
         step is gone and another one has trained copies of them. All are read where none is known.
         """
         is_gone = self._step is not None and self._step() is None
-        is_fixed = self._calls[0] > 0 and self._bound_after == self._calls[0]
+        calls = self._calls[0]
+        is_fixed = calls == 0 or self._bound_after == calls  # nothing has changed it since
         if is_gone and not is_fixed and any(self._differ(*each, read) for each in self._later):
             self._later = []
             name = getattr(function, "__name__", type(function).__name__)

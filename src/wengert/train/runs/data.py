@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -68,7 +69,8 @@ def _listed(rows: Iterable[tuple[str, int]]) -> str:
 
 class Data:
     """The arguments of a run. Their arrays have one row per sample; those without axes, live arrays
-    of another training step, and other weights of the model's form are passed on whole.
+    of another training step, other weights of the model's form, and copies of the state that are
+    evaluated are passed on whole.
     """
 
     def __init__(
@@ -117,6 +119,12 @@ class Data:
             ),
         )
 
+    def whole_arguments(self) -> list[bool]:
+        """Whether each argument is the same in all batches."""
+        counts = [len(tree.leaves(x)) for x in self._batch(self.leaves)]
+        ends = itertools.accumulate(counts)
+        return [all(self.whole[end - n : end]) for n, end in zip(counts, ends, strict=True)]
+
     def note_missing(self, error: Exception) -> None:
         """Add to what a function of these data raises which columns have missing numbers."""
         note_missing(error, self._names, self._given)
@@ -126,9 +134,17 @@ class Data:
         begin = 0
         for x in self._batch(self.leaves):
             end = begin + len(tree.leaves(x))
-            if model.is_form_of(x):
+            if model.is_form_of(x) or (
+                model.is_form_of_state(x) and self._has_other_rows(begin, end)
+            ):
                 self.whole[begin:end] = [True] * (end - begin)
             begin = end
+
+    def _has_other_rows(self, begin: int, end: int) -> bool:
+        """Whether some of these arrays have other rows than those around them."""
+        others = [*self.leaves[:begin], *self.leaves[end:]]
+        rows = {len(x) for x in others if x.ndim and not is_live(x)}
+        return any(not x.ndim or len(x) not in rows for x in self.leaves[begin:end])
 
     @cached_property
     def _places(self) -> list[Array | None]:

@@ -14,6 +14,7 @@ from wengert.core.dims import Shape
 from wengert.errors import DTypeError, ShapeError
 from wengert.train.open_sizes import OpenShape
 from wengert.train.recorded.rows.rows_of_data import rows_of_data
+from wengert.train.storage import Array
 
 
 def is_same_function(f: Any, other: Any) -> bool:
@@ -41,6 +42,7 @@ class RowsOfData(Protocol):
     def batches(self, order: None, drop_last: bool) -> Iterator[tuple[int, Any]]: ...
     def first(self, rows: int) -> Any: ...
     def note_missing(self, error: Exception) -> None: ...
+    def named_arrays(self) -> list[tuple[str, Array]]: ...
 
 
 class NumberedFunction(Protocol):
@@ -65,7 +67,7 @@ def weighted_mean(
     shapes: Sequence[OpenShape] | None = None
     for number, (rows, batch) in enumerate(data.batches(None, drop_last=False)):
         try:
-            with rows_of_data(data.rows, cut=data.rows > rows):
+            with rows_of_data(data.rows, data.named_arrays, cut=data.rows > rows):
                 returned = tree.arrays(bound.call_numbered(number, batch))
         except (IndexError, ShapeError, DTypeError) as error:
             data.note_missing(error)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -10,6 +10,8 @@ import numpy as np
 from wengert.core.trees.foreign import NUMBERS, columns_of, foreign_arrays, is_table
 from wengert.core.trees.row_labels import warn_of_row_order
 from wengert.errors import DTypeError
+from wengert.functions.divergence import FLOAT_LABELS
+from wengert.ops.indexing.getitem import FLOAT_INDEX
 
 Array: TypeAlias = np.ndarray[Any, Any]
 LOOKED_AT = 100  # entries of a column that may hold texts
@@ -32,25 +34,44 @@ def look_at_frames(by: str, names: Sequence[str], given: Sequence[Any]) -> None:
 
 
 def note_missing(error: Exception, names: Sequence[str], given: Sequence[Any]) -> None:
-    """Add to what a loss raises of floats that are no indices and no labels, which columns of whole
-    numbers were read as floats, as some are missing.
+    """Say with what a loss raises of floats that are no indices and no labels, which columns of
+    whole numbers were read as floats, as some are missing. In our own words that is said in the
+    place of the repair: to convert these would make 0 of what is missing.
     """
-    if not any(words in str(error) for words in _OF_FLOATS):
+    text = str(error)
+    repair = next((each for each in (FLOAT_INDEX, FLOAT_LABELS) if each in text), None)
+    if repair is None and _OF_NUMPY not in text:
         return
+    said = ". ".join(_missing_columns(names, given))
+    if said and repair is not None:
+        error.args = (text.replace(repair, said), *error.args[1:])
+    elif said:
+        error.add_note(f"{said}.")
+
+
+def _missing_columns(names: Sequence[str], given: Sequence[Any]) -> Iterator[str]:
+    """What to do about each of the arguments that have missing values among whole numbers."""
     for name, x, _ in foreign_arrays(names, given):
         for column in columns_of(x) if is_table(x) else [x]:
             missing = _missing_among_integers(column)
             title = getattr(column, "name", None)
             if missing:
                 which = f"{name!r}" if title is None else f"{name!r}, column {str(title)!r},"
-                error.add_note(
+                yield (
                     f"Argument {which} has missing values ({missing} of {len(column)}), and so is "
                     "read as floats, with NaN in their place. Leave their rows out before, in all "
-                    f"arguments alike, {_FILLING[type(x).__module__.startswith('polars')]}."
+                    f"arguments alike, {_FILLING[type(x).__module__.startswith('polars')]}"
                 )
+    for name, x in zip(names, given, strict=False):
+        if type(x) is np.ndarray and (missing := _missing_among_integers(x)):
+            yield (
+                f"Argument {name!r} has missing values, NaN ({missing} of {x.size}). Leave their "
+                "rows out before, in all arguments alike, x[~np.isnan(x)], or give them a number "
+                "of their own, np.nan_to_num(x, nan=n)"
+            )
 
 
-_OF_FLOATS = "read as floats", "arrays used as indices"  # in our words, and in NumPy's
+_OF_NUMPY = "arrays used as indices"
 _FILLING = {  # by whether it is one of polars
     False: "frame.dropna(), or give them a number of their own, column.fillna(n)",
     True: "frame.drop_nulls(), or give them a number of their own, column.fill_null(n)",

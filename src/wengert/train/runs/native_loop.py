@@ -123,7 +123,8 @@ class NativeSteps:
         engine, data = self._engine, self._data
         self._called.add((engine.updating, self._is_smaller(place.number)))
         part = None if engine.ranked is None else engine.ranked.rows_of
-        with rows_of_data(data.rows, self._seed is not None, data.rows > data.size):
+        shuffled, cut = self._seed is not None, data.rows > data.size
+        with rows_of_data(data.rows, data.named_arrays, shuffled, cut):
             results = engine.call(data.batch(place.number, self.order(place.epoch), part))
             if not self._has_looked:
                 self._look_at_order()
@@ -309,7 +310,7 @@ def make_program(
     at where no program of this kind was called before.
     """
     own, batch = engine.own_arguments(), engine.kinds.prepared(first)
-    with rows_of_data(data.rows, shuffled, cut=data.rows > data.size):
+    with rows_of_data(data.rows, data.named_arrays, shuffled, cut=data.rows > data.size):
         executable = engine.programs[updating].executable(own, batch)
     given = tree.leaves(batch)
     readable = all(map(is_readable, given))

@@ -119,7 +119,7 @@ def make_loops(
     if rows is None or len(known) < len(attempts) or any(aux != known[0][1] for _, aux in known):
         return None
     programs, aux = [program for program, _ in known], known[0][1]
-    with rows_of_data(own.rows, shuffled=orders is not None):
+    with rows_of_data(own.rows, own.named_arrays, shuffled=orders is not None):
         for program in programs:
             executable = program.bound.executable
             if orders is None and own.size == own.rows:

@@ -15,8 +15,8 @@ puts its arguments into another one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,6 +27,7 @@ from wengert.core.process.meanwhile import Meanwhile
 from wengert.core.words.warn import warn_user
 from wengert.errors import ScannedRowsWarning, ShapeError, SizeWarning
 from wengert.functions.time_axes import TimeAxis, noting_time_axes
+from wengert.interpret.mistakes.first_values import arguments_are_rows_of
 from wengert.interpret.mistakes.mixed_rows import (
     ALONG_ROWS,
     COLUMN,
@@ -55,13 +56,18 @@ class _Run(NamedTuple):
 _of_data = Meanwhile[_Run]()
 
 
+@contextmanager
 def rows_of_data(
-    rows: int, shuffled: bool = False, cut: bool = False
-) -> AbstractContextManager[object]:
+    rows: int,
+    named: Callable[[], Iterable[tuple[str, Any]]],
+    shuffled: bool = False,
+    cut: bool = False,
+) -> Iterator[None]:
     """Meanwhile all arrays of batches are some of the `rows` of the data of a run, which may
-    shuffle them, or cut them into several batches.
+    shuffle them, or cut them into several batches; `named` gives all rows, by arguments.
     """
-    return _of_data.said(_Run(shuffled, cut, rows))
+    with _of_data.said(_Run(shuffled, cut, rows)), arguments_are_rows_of(named):
+        yield
 
 
 def is_in_run() -> bool:
