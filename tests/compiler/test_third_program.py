@@ -84,6 +84,51 @@ def test_sizes_that_are_equal_in_a_call_are_told_to_have_names():
     assert not of_lengths(step, *calls)
 
 
+def of_bags(lengths_of_calls, loss, as_dict=False, **options):
+    """What is told of a list of four sequences, whose targets are four as well."""
+    step = wg.TrainStep(loss, np.ones(3), wg.optim.SGD(0.01), **options)
+
+    def call(lengths):
+        rows = [np.ones((n, 3)) for n in lengths]
+        step(dict(zip("abcd", rows, strict=True)) if as_dict else rows, np.arange(4.0))
+
+    texts = warned(*(functools.partial(call, each) for each in lengths_of_calls))
+    return [text for text in texts if "third program" in text]
+
+
+BAGS = (5, 6, 7, 8), (4, 6, 7, 8), (9, 9, 5, 6), (3, 7, 4, 5), (8, 8, 8, 8)
+
+
+def test_a_length_in_a_list_that_is_by_chance_that_of_another_argument():
+    def loss(w, xs, y):
+        return wg.mean((wg.stack([wg.mean(x @ w) for x in xs]) - y) ** 2)
+
+    (text,) = of_bags(BAGS, loss)
+    assert "'xs.0' has shape (batch_1, 3) and had (4, 3), and each shape compiles one" in text
+    assert "sizes that are equal in a call are taken as one, here that of another" in text
+    dims = "'xs.0': {0: wg.Dim('n')}, 'xs.1': {0: wg.Dim('m')}, 'xs.2': {0: wg.Dim('k')}, 'xs.3': "
+    assert f"Name each of them: dims={{{dims}{{0: wg.Dim('n1')}}}}" in text
+    assert "len" not in text
+    named = {f"xs.{i}": {0: wg.Dim(name)} for i, name in enumerate(("n", "m", "k", "n1"))}
+    assert not of_bags(BAGS, loss, dims=named)
+
+
+def test_a_length_in_a_dict_that_is_by_chance_that_of_another_argument():
+    def loss(w, xs, y):
+        return wg.mean((wg.stack([wg.mean(x @ w) for x in xs.values()]) - y) ** 2)
+
+    (text,) = of_bags(BAGS, loss, as_dict=True)
+    assert "Name each of them: dims={'xs.a': {0: wg.Dim('n')}, 'xs.b': {0: wg.Dim('m')}" in text
+
+
+def test_a_length_in_a_list_that_python_needs_is_told_as_such():
+    def loss(w, xs, y):
+        return wg.mean((wg.stack([wg.sum(x @ w) / len(x) for x in xs]) - y) ** 2)
+
+    (text,) = of_bags(BAGS, loss)
+    assert "Python needed that size" in text
+
+
 def test_dtypes_and_axes():
     f = wg.compile(lambda x: x * 2)
     (text,) = shapes(f, *(np.ones(3, each) for each in "fdi"))

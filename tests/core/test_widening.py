@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import re
 import warnings
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -307,6 +309,36 @@ def test_a_draw_is_told_of_its_dtype():
         wg.compile(lambda k: wg.arange(2.0) * 2.0 + 0.1 * wg.random.uniform(k, (2,)))(key)
     with pytest.warns(WideningWarning, match=r"Use x\.astype\(np\.float32\)"):
         wg.compile(lambda k, q: wide + q * wg.random.normal(k, (2,)))(key, X[0, :2])
+
+
+@dataclass
+class Scaled:
+    """A layer whose temperature is a number of Python's, or an array that is trained."""
+
+    w: Any
+    scale: Any = 2.66
+
+    def by_wg(self, x: Any) -> Any:
+        return hidden({"w": self.w}, x) * wg.exp(self.scale)
+
+    def by_numpy(self, x: Any) -> Any:
+        return hidden({"w": self.w}, x) * np.exp(self.scale)
+
+    def by_math(self, x: Any) -> Any:
+        return hidden({"w": self.w}, x) * math.exp(self.scale)
+
+
+def test_a_function_of_wg_of_a_python_number():
+    (found,) = warned(lambda m, x: wg.mean(m.by_wg(x)), X, model=Scaled(MODEL["w"]))
+    assert found.startswith("multiply: float32 meets an array of float64 without axes, as wg.exp")
+    assert "Use math.exp for wg.exp, or x.astype(np.float32). A number that shall be" in found
+    assert "np.array(2.66, np.float32)" in found
+    (found,) = warned(lambda m, x: wg.mean(m.by_numpy(x)), X, model=Scaled(MODEL["w"]))
+    assert "float32 meets np.float64" in found
+    assert "Use a Python number, as of math.sqrt or float(x)" in found
+    assert not warned(lambda m, x: wg.mean(m.by_math(x)), X, model=Scaled(MODEL["w"]))
+    trained = Scaled(MODEL["w"], np.array(2.66, np.float32))
+    assert not warned(lambda m, x: wg.mean(m.by_wg(x)), X, model=trained)
 
 
 def test_a_python_number_in_a_list_is_named():

@@ -105,6 +105,9 @@ LAYERS: dict[str, Callable[[], Any]] = {
         [nn.Linear(3, 2), "relu"]  # type: ignore[arg-type]
     ),
     "Sequential: no layer": lambda: nn.Sequential(nn.Linear(3, 2), 3),  # type: ignore[arg-type]
+    "Sequential: a layer is assigned": lambda: nn.Sequential(nn.Linear(3, 2)).__setitem__(
+        0, nn.Linear(3, 2)
+    ),
     "Sequential: an unknown activation": lambda: nn.Sequential("swish2"),
     "Sequential: a layer of two results": lambda: nn.Sequential(nn.GRU(3, 2))(np.ones((5, 3))),
     "he_normal: a bias": lambda: nn.init.he_normal((3,), 0, np.float32),

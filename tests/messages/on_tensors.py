@@ -115,6 +115,9 @@ PYTHON: dict[str, Callable[[], Any]] = {
     "format: traced": lambda: traced(lambda x: f"{x:.3f}"),
     "index: traced": lambda: traced(lambda i: [1, 2, 3][i], np.int64(1)),
     "iter: other names than elements, traced": lambda: traced(_one_and_two),
+    "iter: values and indices of a maximum, traced": lambda: traced(
+        lambda x: _one_and_two(wg.max(x, 1)), np.ones((3, 2))
+    ),
     "index: an end of a list, traced": lambda: traced(lambda i: [1, 2, 3][:i], np.int64(1)),
     "index: a range, traced": lambda: traced(lambda n: range(n), np.int64(3)),
     "len: a number, traced": lambda: traced(lambda x: len(x), np.ones(())),

@@ -421,6 +421,20 @@ def test_what_is_refused():
         wg.nn.Sequential(wg.nn.GRU(3, 4))(np.ones((5, 3), np.float32))
 
 
+@pytest.mark.parametrize("kind", [wg.nn.Sequential, wg.nn.Residual])
+def test_a_layer_is_not_assigned_and_its_arrays_are_written_to(kind):
+    def loss(m, x):
+        return wg.mean(m(x) ** 2)
+
+    step = wg.TrainStep(loss, kind(wg.nn.Linear(3, 3), "relu"), wg.optim.SGD(0.1))
+    told = rf"{kind.__name__}: layer \[0\] was set to Linear.*step.model\[0\].weight\[...\] = w"
+    with pytest.raises(TypeError, match=told):
+        step.model[0] = wg.nn.Linear(3, 3, seed=1)
+    step.model[0].weight[...] = 0.5
+    step.model[0].bias += 1.0
+    assert step.evaluate(loss, np.ones((2, 3), np.float32), batch_size=2) > 1
+
+
 @pytest.mark.parametrize(
     ("xs", "h", "words"),
     [

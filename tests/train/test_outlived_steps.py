@@ -6,6 +6,7 @@ import pytest
 import wengert as wg
 from train.warned_steps import warned
 from wengert.errors import CopiedWarning
+from wengert.train.mistakes import outlived_steps
 
 X, Y = np.eye(4, dtype=np.float32), np.arange(4, dtype=np.float32)
 
@@ -169,3 +170,27 @@ def test_a_function_that_outlives_its_step_alone():
 
     predict = trained()
     assert not warned(lambda: [predict(X) for _ in range(9)])
+
+
+@pytest.mark.parametrize("is_in_a_cycle", [False, True])
+def test_a_first_stage_that_was_gone_before_the_second_one_was_made(is_in_a_cycle, monkeypatch):
+    monkeypatch.setattr(outlived_steps, "_turns", iter(range(1)))
+
+    def clone():
+        trainer = Trainer()
+        if is_in_a_cycle:
+            trainer.itself = trainer
+        return trainer.act, trainer.step.model
+
+    baseline, cloned = clone()
+    step = made(cloned)
+    assert not warned(lambda: [(step(X, Y), baseline(X)) for _ in range(9)])
+
+
+def test_a_second_stage_is_told_however_often_garbage_was_collected(monkeypatch):
+    monkeypatch.setattr(outlived_steps, "_turns", iter(()))
+    monkeypatch.setattr(outlived_steps.gc, "collect", lambda: pytest.fail("it is slow"))
+    trainer = Trainer()
+    trainer.make_second_stage()
+    trainer.step(X, Y)
+    assert "bound to a step that is gone" in told(lambda: trainer.act(X))

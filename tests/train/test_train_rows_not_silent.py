@@ -1,5 +1,7 @@
 """Rows that a training step pairs, or goes along, otherwise than meant: it says so."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -553,3 +555,28 @@ def test_states_of_one_row_at_the_times_of_all_rows_are_named():
     assert "Write x[wg.arange(index.shape[0]), index]" in str(found.message)
     assert told(lambda s, n: wg.swapaxes(s, 0, 1)[n, wg.arange(n.shape[0])]) == []
     assert told(lambda s, n: s[0][n]) == []  # the times of the first row are meant
+
+
+@pytest.mark.parametrize("name", ["max", "min"])
+def test_values_and_indices_that_are_unpacked_as_in_pytorch(name):
+    def loss(w, x):
+        value, _index = getattr(x * w, name)(1)
+        return wg.mean(value)
+
+    told = rf"wg.{name} gives the values alone: .* and index = wg.arg{name}\(x, axis\)"
+    for rows in (1, 5):
+        w, x = np.ones(3), np.ones((rows, 3))
+        step = wg.TrainStep(loss, w, wg.optim.SGD(0.1))
+        for call in (step, partial(wg.compile(loss), w)):
+            with pytest.raises(ValueError, match=told):
+                call(x)
+
+
+def test_rows_that_are_unpacked_into_other_names_are_told_nothing_of_pytorch():
+    def loss(w, x):
+        _first, _second = 2.0 * wg.max(x * w, 1)
+        return wg.mean(w)
+
+    with pytest.raises(ValueError, match="too many values to unpack") as told:
+        wg.TrainStep(loss, np.ones(3), wg.optim.SGD(0.1))(np.ones((5, 3)))
+    assert "PyTorch" not in str(told.value)

@@ -62,6 +62,11 @@ class Level:
         value = tensor._value
         return value.level.line_of(value) if type(value) is Tensor else None
 
+    def made_by(self, tensor: Tensor) -> str:
+        """The name of the op that a Tensor of this level was made by, "" if that is not known."""
+        value = tensor._value
+        return value.level.made_by(value) if type(value) is Tensor else ""
+
     def constant_of(self, x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any] | None:
         """The constant that an array became when it last was an operand; None where none did."""
         return None

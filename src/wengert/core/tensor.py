@@ -20,6 +20,7 @@ from wengert.core.words.foreign_names.elsewhere import (
     function_of_wg,
     instead_of_torch,
     repair_of,
+    repair_of_unpacking,
     ufunc_name,
 )
 from wengert.core.words.refusing import Refusing
@@ -179,8 +180,7 @@ class Tensor(Refusing):
             raise ValueError(
                 f"iter: {'too many' if len(self) > names else 'not enough'} values to unpack, a "
                 f"Tensor of shape {self.shape} into {names} names; it gives one for each of axis "
-                "0. Of a layer that returns one array and no state, as Mamba and attention, write "
-                f"y = layer(x). ({user_line()})"
+                f"0. {repair_of_unpacking(self.level.made_by(self))}. ({user_line()})"
             )
         return iter([self[i] for i in range(len(self))])  # type: ignore[index]  # set in getitem.py
 

@@ -166,6 +166,10 @@ class Trace(Level):
         node: Node = self.graph.nodes[tensor.handle]
         return node.line
 
+    def made_by(self, tensor: Tensor) -> str:
+        node: Node = self.graph.nodes[tensor.handle]
+        return node.op.name
+
     def note_gradient(self, g: Tensor, of: Tensor) -> None:
         if self.graph.nodes[of.handle].op is op.input:
             self.graph.gradient_of.setdefault(g.handle, []).append(of.handle)

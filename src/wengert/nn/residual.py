@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 from wengert.core.bind import located
 from wengert.core.table import op
@@ -12,7 +12,7 @@ from wengert.core.types import Value
 from wengert.core.words.arguments import worded_methods
 from wengert.core.words.foreign_names.missing import Explained
 from wengert.errors import ShapeError
-from wengert.nn.sequential import Sequential
+from wengert.nn.sequential import Sequential, refuse_another_layer
 from wengert.nn.showing import shown_layers
 
 
@@ -53,6 +53,9 @@ class Residual(Explained):
 
     def __getitem__(self, number: int) -> Callable[..., Any]:
         return self.body[number]
+
+    def __setitem__(self, number: Any, layer: Any) -> NoReturn:
+        refuse_another_layer("Residual", number, layer)
 
     def __len__(self) -> int:
         return len(self.body)

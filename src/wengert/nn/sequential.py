@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, NoReturn
 
 from wengert.core.types import Value
 from wengert.core.words.arguments import worded_methods
@@ -79,11 +79,25 @@ class Sequential(Explained):
     def __getitem__(self, number: int) -> Callable[..., Any]:
         return self.layers[number]
 
+    def __setitem__(self, number: Any, layer: Any) -> NoReturn:
+        refuse_another_layer("Sequential", number, layer)
+
     def __len__(self) -> int:
         return len(self.layers)
 
     def __repr__(self) -> str:
         return shown_layers("Sequential", self.layers)
+
+
+def refuse_another_layer(kind: str, number: Any, layer: Any) -> NoReturn:
+    """Say what to write where an item of layers that stay as they are is assigned."""
+    item = f"[{number if isinstance(number, int) else 'i'}]"
+    raise TypeError(
+        f"{kind}: layer {item} was set to {type(layer).__name__}; its layers are those that it was "
+        f"made with, and stay these. For other weights, write into the arrays, model{item}."
+        f"weight[...] = w, of a step step.model{item}.weight[...] = w. For another layer, make "
+        f"another {kind}, before the step is made."
+    )
 
 
 def _takes_rng(layer: Callable[..., Any]) -> bool:

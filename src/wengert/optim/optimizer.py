@@ -448,6 +448,11 @@ class Optimizer(Explained, NotedSettings):
         return saving.shown(self)
 
 
+def has_updated(optimizer: Optimizer) -> bool:
+    """Whether `step` has updated arrays with it, or `update` has with a state to carry on."""
+    return bool(optimizer._states) or optimizer._uncarried is not None
+
+
 def _cast_all(scalars: Mapping[str, Any], dtype: Any) -> dict[str, Any]:
     """The numbers of an update in the dtype of the weights."""
     return {

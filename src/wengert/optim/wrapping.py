@@ -17,6 +17,7 @@ from wengert.optim.numbers import choice
 from wengert.optim.optimizer import Arrays, Optimizer, Updates
 from wengert.optim.parameters import parameters_of, replaced
 from wengert.optim.settings import Setting, fraction, positive_fraction, truth, whole
+from wengert.optim.wrapped_originals import warn_of_originals, watch_originals
 
 LEAST_DECAY = 0.5  # below it, an average is made of the last update more than of all others
 AVERAGE = "average"  # what EMA calls its state
@@ -37,6 +38,7 @@ class Wrapping(Optimizer):
         self.optimizer = optimizer.remade({})
         note_copy(self.optimizer, optimizer)
         note_member_settings(self.optimizer, optimizer)
+        watch_originals(self, optimizer, self.optimizer)
         super().__init__(optimizer.lr)
 
     @property
@@ -81,6 +83,7 @@ class Wrapping(Optimizer):
         return {INNER + name: x for name, x in self.optimizer.initial(weights).items()}
 
     def numbers(self, count: Any) -> dict[str, Any]:
+        warn_of_originals(self)
         inner = self.optimizer.numbers(count)
         return super().numbers(count) | {INNER + name: x for name, x in inner.items()}
 

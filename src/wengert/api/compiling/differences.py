@@ -93,6 +93,8 @@ def what_differs(
                 return own
             if _has_one_size_for_two(before[name], now[name]):
                 return _sizes_of_their_own(name, before, now, for_sizes)
+            if _has_the_size_of_another(name, before, now):
+                return _lengths_of_their_own(name, before, now, for_sizes)
             told = difference(name, before[name], now[name], dims, closed, static_in)
             return told or _open_sizes(others, closed, for_sizes)
     other = form_difference(before[FORM], now[FORM])
@@ -304,6 +306,62 @@ def _sizes_of_their_own(
     repair = for_sizes or f"Name each of them: dims={{{', '.join(wanted)}}}"
     told = _other_shape(name, before[name], now[name])
     return f"{told}: sizes that are equal in a call are taken as one. {repair}"
+
+
+def _has_the_size_of_another(name: str, before: dict[str, Any], now: dict[str, Any]) -> bool:
+    """Whether the length of an array in a list or a dict is open in one program, and in the other,
+    by chance, that of another argument, which could not stay open.
+    """
+    change = _lengths_in_lists(before, now).get(name, ())
+    closed = [(i, size) for i, size in enumerate(change) if isinstance(size, int)]
+    if len(closed) != 1:
+        return False
+    ((i, size),) = closed
+    arrays = {k: x for k, x in (before, now)[i].items() if isinstance(x, ArrayType) and x.shape}
+    argument = name.partition(".")[0]
+    return any(x.shape[0] == size and k.partition(".")[0] != argument for k, x in arrays.items())
+
+
+def _lengths_of_their_own(
+    name: str, before: dict[str, Any], now: dict[str, Any], for_sizes: str | None
+) -> str:
+    """Of arrays of different lengths in a list or a dict: how to name the length of each. Those of
+    one item that changed alike have one Dim, also in several arguments.
+    """
+    letters: dict[tuple[str, Change], str] = {}
+    free = chain("nmk", (f"n{i}" for i in count(1)))
+    wanted = []
+    for path, change in _lengths_in_lists(before, now).items():
+        item = path.split(".")[1]
+        key = item if item.isdigit() else "", change
+        letters[key] = letters.get(key) or next(free)
+        wanted.append(f"{path!r}: {{0: wg.Dim({letters[key]!r})}}")
+    if len(wanted) > _NAMED_AT_MOST:
+        wanted[_NAMED_AT_MOST:] = ["…"]
+    repair = for_sizes or f"Name each of them: dims={{{', '.join(wanted)}}}"
+    told = _other_shape(name, before[name], now[name])
+    return (
+        f"{told}: sizes that are equal in a call are taken as one, here that of another argument. "
+        f"{repair}"
+    )
+
+
+def _lengths_in_lists(before: dict[str, Any], now: dict[str, Any]) -> dict[str, Change]:
+    """What the lengths of arrays in lists and dicts were and are, where they are open in one of the
+    programs, and those of one argument are not all the same.
+    """
+    lengths: dict[str, dict[str, Change]] = {}  # by argument
+    for path, has in now.items():
+        argument, dot, _ = path.partition(".")
+        had = before.get(path)
+        if not (dot and isinstance(has, ArrayType) and isinstance(had, ArrayType)):
+            continue
+        if had.shape and has.shape:
+            change = had.shape[0], has.shape[0]
+            if any(isinstance(size, Dim) for size in change):
+                lengths.setdefault(argument, {})[path] = change
+    ragged = [each for each in lengths.values() if len(set(each.values())) > 1]
+    return {path: change for each in ragged for path, change in each.items()}
 
 
 def _axes_of_other_sizes(before: Any, now: Any) -> list[int]:

@@ -116,7 +116,14 @@ def _note_constant(name: str, operands: Sequence[Value], line: Line | None) -> N
         if isinstance(x, np.ndarray | np.generic) and promote(np.float32(0), x) == float64:
             kind = f"np.{x.dtype}" if x.ndim == 0 else f"an array of {x.dtype}"
             repair = f"Use x.astype(np.float32), or {_WITH_DTYPE}"
-            if x.ndim == 0:
+            if x.ndim == 0 and isinstance(x, np.ndarray) and x.dtype == float64:
+                # Numbers of NumPy's are no arrays, but what our functions make of a number is one.
+                kind = "an array of float64 without axes, as wg.exp makes of a Python number"
+                repair = (
+                    "Use math.exp for wg.exp, or x.astype(np.float32). A number that shall be "
+                    "trained is an array in the model, np.array(2.66, np.float32)"
+                )
+            elif x.ndim == 0:
                 repair = "Use a Python number, as of math.sqrt or float(x), or x.astype(np.float32)"
             elif any(map(_is_drawn, operands)):
                 repair = _DRAWN

@@ -47,6 +47,11 @@ def tell_of_changes(original: Any, told: Told) -> None:
     _told.set(original, [*known, weakref.WeakMethod(told)])
 
 
+def last_told(original: Any) -> Any:
+    """Who was the last to ask for changes of this optimizer: others where more was made with it."""
+    return (_told.get(original) or (None,))[-1]
+
+
 def note_change(original: Any, name: str) -> None:
     """Call the methods that `tell_of_changes` was given for this optimizer."""
     for each in _told.get(original) or ():

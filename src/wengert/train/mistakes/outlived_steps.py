@@ -3,13 +3,15 @@ its model and trains a copy, as in a second stage, `step = wg.TrainStep(loss, st
 after which `act = step.bind(f)` is not bound again.
 
 That may be meant: the weights of a first stage may be a teacher, an opponent or a reference. So a
-step that somebody keeps is let be, and so are functions of a step that was never called, which are
-what training begins with, those that were bound after the last call of their step, and all of them
-where a function is bound to the new step.
+step that somebody keeps is let be, and so is one that was gone before the other was made, whose
+place that one did not take; so are functions of a step that was never called, which are what
+training begins with, those that were bound after the last call of their step, and all of them where
+a function is bound to the new step.
 """
 
 from __future__ import annotations
 
+import gc
 import weakref
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Protocol, TypeAlias
@@ -22,6 +24,8 @@ from wengert.train.mistakes.copied.shared_parts import Given
 from wengert.train.mistakes.copied.target_averages import some_numbers
 
 Array: TypeAlias = np.ndarray[Any, Any]
+MOST_COLLECTED = 4  # how often garbage is collected, which is slow, to see whether a step is gone
+_turns = iter(range(MOST_COLLECTED))
 
 
 class AskedFunction(Protocol):
@@ -58,7 +62,7 @@ class FunctionsOfStep:
         for earlier in {known for each in copies if (known := _of_arrays.get(each)) is not None}:
             mine = {path: copies.get(id(x)) for path, x in earlier._leaves.items()}
             found = {path: x for path, x in mine.items() if x is not None}
-            if len(found) == len(mine):
+            if len(found) == len(mine) and earlier._is_held():
                 earlier._later.append((weakref.ref(self), found))
                 self._earlier.append(weakref.ref(earlier))
         _of_arrays.update({id(x): self for x in leaves.values()})
@@ -96,6 +100,16 @@ class FunctionsOfStep:
                 "that trains. For the weights from before, keep the first step in a variable.",
                 CopiedWarning,
             )
+
+    def _is_held(self) -> bool:
+        """Whether somebody has the step still. One that nobody has may wait in a cycle, as that of
+        an object that has a function of its own.
+        """
+        if self._step is None or self._step() is None:
+            return False
+        if self._functions and next(_turns, None) is not None:
+            gc.collect()
+        return self._step() is not None
 
     def _differ(
         self,

@@ -168,6 +168,23 @@ _OF_RESULTS = {
     "zero_": "Write x = wg.zeros_like(x)",
 }
 
+# Ops of which PyTorch's namesakes give values and indices, with what gives the indices here.
+INDICES = {"max": "argmax", "min": "argmin", "sort": "argsort"}
+
+
+def repair_of_unpacking(made_by: str) -> str:
+    """What to write where an array that an op has made is unpacked into other names than it has
+    elements.
+    """
+    if made_by in INDICES:
+        return (
+            f"Where PyTorch's {made_by} gives values and indices, wg.{made_by} gives the values "
+            f"alone: write value = wg.{made_by}(x, axis) and index = wg.{INDICES[made_by]}(x, axis)"
+        )
+    return (
+        "Of a layer that returns one array and no state, as Mamba and attention, write y = layer(x)"
+    )
+
 
 def repair_of(name: str, known: Iterable[str]) -> str:
     """What to write instead of an attribute that a Tensor has not; `known` are those it has."""

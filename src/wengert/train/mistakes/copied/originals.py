@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 from wengert.core.words.source import Line, user_line
 from wengert.core.words.warn import warn_user
 from wengert.errors import CopiedWarning
-from wengert.optim.lifecycle.given_optimizers import OBSERVED, original_of, tell_of_changes
+from wengert.optim.lifecycle.given_optimizers import OBSERVED, tell_of_changes
 from wengert.optim.lifecycle.saving import OTHER_NAME
-from wengert.optim.optimizer import Optimizer
+from wengert.optim.wrapped_originals import parts_of
 from wengert.train.engine import Engine
 from wengert.train.mistakes.copied.loaded_settings import LoadedSettings, Message
 from wengert.train.recorded.optimizer_groups import own_optimizers
@@ -38,7 +38,7 @@ class Originals:
     def __init__(self, given: Any, engine: Engine) -> None:
         """`given` is an optimizer, or a dict of them; the engine has the copies."""
         groups, self._noticed = engine.plan.groups, engine.guard.note_change
-        pairs = [each for pair in own_optimizers(given, groups) for each in _parts(*pair)]
+        pairs = [each for pair in own_optimizers(given, groups) for each in parts_of(*pair)]
         self._listeners = [_Original(*each, self, self._noticed) for each in pairs]
         self.settings = engine.given.settings
         if isinstance(given, Mapping):
@@ -128,17 +128,3 @@ class _Original:
                 f"{owner.its} optimizer, whose {name} is {own!r}. Set {way}.{name} = {wanted!r}."
             )
         return text, CopiedWarning
-
-
-def _parts(way: str, given: Any, own: Any) -> Sequence[tuple[str, Any, Any]]:
-    """An optimizer and those inside it, with their copies."""
-    parts = [(way, given, own)]
-    if hasattr(given.lr, "observe") and given.lr is not own.lr:
-        parts.append((f"{way}.lr", given.lr, own.lr))
-    original = original_of(given)
-    if original is not None:
-        parts += _parts(way, original, own)
-    for name, x in vars(given).items():
-        if isinstance(x, Optimizer):
-            parts += _parts(f"{way}.{name}", x, vars(own)[name])
-    return parts
