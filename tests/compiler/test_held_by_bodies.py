@@ -122,10 +122,42 @@ def counting_in_a_list_of_an_object(x):
     return wg.scan(Model().listing, 0.0 * x, length=4)[0]
 
 
+class Episode:
+    def __init__(self):
+        self.t = 0
+
+    def step(self, s):
+        self.t += 1
+        return s, (-1.0 if self.t >= 3 else 0.0)
+
+
+def deciding_late_in_a_method(x):
+    episode = Episode()
+
+    def body(s, _):
+        s, reward = episode.step(s)
+        return s + reward, None
+
+    return wg.scan(body, x, length=5)[0]
+
+
+def deciding_at_each_fourth_in_a_function(x):
+    t = 0
+
+    def is_due():
+        nonlocal t
+        t += 1
+        return t % 4 == 0
+
+    return wg.scan(lambda s, _: (s + (1.0 if is_due() else 0.0), None), x, length=5)[0]
+
+
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize(
     ("function", "name"),
     [
+        (deciding_late_in_a_method, "episode.t"),
+        (deciding_at_each_fourth_in_a_function, "t"),
         (counting_in_a_default, "t[0]"),
         (counting_in_a_named_default, "t['n']"),
         (deciding_by_a_default, "t[0]"),

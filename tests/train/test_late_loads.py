@@ -1,7 +1,9 @@
 """Models that are loaded under the name of the one that a step was made with: the step has a copy
-of that, and begins with its numbers.
+of that, and goes on with its numbers.
 """
 
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import SimpleNamespace
 
 import numpy as np
@@ -34,15 +36,25 @@ def torch_tensors():
     return {"weight": np.ones((1, 3)), "bias": np.zeros(1)}
 
 
+def saved(step):
+    with TemporaryDirectory() as folder:
+        step.save(Path(folder) / "step.safetensors")
+
+
 TRAINING = {
     "calls": lambda step: [step(X, Y) for _ in range(4)],
     "run": lambda step: step.run(X, Y, batch_size=4),
     "epochs": lambda step: list(step.epochs(X, Y, batch_size=4)),
     "fit": lambda step: wg.train.fit(step, (X, Y), epochs=1, batch_size=4, progress=False),
 }
+USING = TRAINING | {
+    "evaluate": lambda step: step.evaluate(loss, X, Y, batch_size=4),
+    "bind": lambda step: step.bind(lambda m, x: m(x)),
+    "save": saved,
+}
 
 
-@pytest.mark.parametrize("train", TRAINING.values(), ids=TRAINING)
+@pytest.mark.parametrize("train", USING.values(), ids=USING)
 def test_a_model_that_is_loaded_after_the_step_was_made_is_told(train, path):
     model = net()
     step = step_of(model)
@@ -200,6 +212,12 @@ def loaded_into_the_step(model, step, path):
     return (step,)
 
 
+def evaluated_itself(model, step, path):
+    model = wg.load(path, like=model)
+    step.evaluate(lambda _, m, x, y: loss(m, x, y), model, X, Y, batch_size=4)
+    return (model,)
+
+
 def trained_before(model, step, path):
     step(X, Y)
     model = wg.load(path, like=model)
@@ -229,6 +247,7 @@ def of_another_model(model, step, path):
         assigned,
         written,
         loaded_into_the_step,
+        evaluated_itself,
         trained_before,
         in_a_turn_of_a_loop,
         of_another_model,

@@ -371,6 +371,7 @@ class TrainStep(StepViews, StepLooks, Uncopied, Explained):
         require_function(by, f, "what to evaluate")
         f, names, given = evaluated_on(by, engine, f, arrays, named)
         data = engine.evaluated_data(by, names, given, batch_size)
+        engine.given.late_loads.look(given)
         engine.look()
         bound = self._evaluated.find(f, dims)
         means = engine.guard.read(lambda: weighted_mean(bound, data))
@@ -402,6 +403,7 @@ class TrainStep(StepViews, StepLooks, Uncopied, Explained):
         repair = "Write step.bind(lambda m, x: m(x))"
         require_no_network("TrainStep.bind", f, self._engine.plan.storage.structure, repair)
         require_dims("TrainStep.bind", dims)
+        self._engine.given.late_loads.look()
         self._engine.look()
         self._engine.given.functions.note_bound()
         parameters = parameters_of(self._engine, f)
@@ -433,6 +435,7 @@ class TrainStep(StepViews, StepLooks, Uncopied, Explained):
         """Write `state_dict` to a file, which then holds all of it or is as it was before. Of
         several ranks the first one writes, and the others do nothing.
         """
+        self._engine.given.late_loads.look()
         self._engine.look()
         if self._engine.writes:
             self._engine.guard.read(lambda: save(path, Checkpoint(self._engine).state_dict()))

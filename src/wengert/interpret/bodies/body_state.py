@@ -39,6 +39,8 @@ _ADDS = ("append", "add", "extend", "update", "appendleft")
 _COMPARED = (*NUMBERS, bytes)
 _DECISIONS = ("COMPARE_OP", "CONTAINS_OP", "IS_OP", "POP_JUMP", "JUMP_IF")  # or begin so
 
+_LATER_STEPS = 6  # that are recorded after the second, where something goes on changing
+
 _told = Meanwhile[list[str]]()
 
 
@@ -70,8 +72,8 @@ class _Change(NamedTuple):
     line: Line | None  # of the body itself that writes to it, where another line reads it
 
 
-class _TwoSteps(NamedTuple):
-    """The body recorded as it would run in the first step and in the second."""
+class _Steps(NamedTuple):
+    """The body recorded as it would run in the first step, the second, and some more."""
 
     differ: bool
     changes: list[dict[str, Any]]  # those of the second, for each variable
@@ -93,8 +95,8 @@ class BodyState:
         self, by: str, repairs: Repairs, recorded: Sequence[RecordAgain], has_drawn: bool
     ) -> None:
         """Refuse Tensors that the body left outside, and warn of numbers that it changed and of
-        iterators that it took items from. What it has changed counts if the second step would be
-        another program, or if the body decides by what changes in each step. A body that
+        iterators that it took items from. What it has changed counts if one of the next steps would
+        be another program, or if the body decides by what changes in each step. A body that
         `has_drawn` from a generator is not recorded again, which would draw more.
         """
         changes = dict(self._changes())
@@ -105,7 +107,7 @@ class BodyState:
                 return
         if not changes:
             return
-        steps = None if has_drawn else self._two_steps(recorded, changes.values())
+        steps = None if has_drawn else self._first_steps(recorded, changes.values())
         own = {i: each for i, each in changes.items() if each.line is not None}
         told = [each for i, each in own.items() if self._matters(i, each, steps)]
         if not told and steps is not None and steps.differ:
@@ -128,7 +130,7 @@ class BodyState:
                 found.append((i, _Change(each, now, line)))
         return found
 
-    def _matters(self, i: int, change: _Change, steps: _TwoSteps | None) -> bool:
+    def _matters(self, i: int, change: _Change, steps: _Steps | None) -> bool:
         """Whether what the body itself writes to and reads is another one in each step."""
         if steps is None:  # it is not known what a second recording does
             before = change.variable.before
@@ -136,9 +138,9 @@ class BodyState:
         decides = bool(steps.changes[i]) and _decides_by(self._code, change.variable)
         return steps.differ or decides
 
-    def _two_steps(
+    def _first_steps(
         self, recorded: Sequence[RecordAgain], changes: Iterable[_Change]
-    ) -> _TwoSteps | None:
+    ) -> _Steps | None:
         """None where the body cannot be recorded again. All is put back to what it is now. What the
         body has computed once for all steps, and remembers, is there from the beginning: recorded
         again as a whole, it would not be of the program around the loop.
@@ -149,24 +151,37 @@ class BodyState:
             put_back()
         try:
             with no_warnings(), sites_put_back():
-                return self._recorded_twice(recorded)
+                return self._recorded_in_turn(recorded)
         finally:
             for put_back in now:
                 put_back()
 
-    def _recorded_twice(self, recorded: Sequence[RecordAgain]) -> _TwoSteps | None:
+    def _recorded_in_turn(self, recorded: Sequence[RecordAgain]) -> _Steps | None:
+        """A third and later steps are recorded as long as something goes on changing: a count in a
+        function that the body calls may decide at 3, or at each fourth.
+        """
         try:
             first = [again() for again in recorded]
         except Exception:
             return None
-        between = [content(each.read()) for each in self._known]
+        between = self._contents()
         try:
             second = [again() for again in recorded]
         except Exception:  # of what the first has left: a Tensor, or a list without items
-            return _TwoSteps(True, [{} for _ in self._known])
-        pairs = zip(self._known, between, strict=True)
-        changes = [_changed(before, content(each.read())) for each, before in pairs]
-        return _TwoSteps(not all(map(_same_bodies, first, second)), changes)
+            return _Steps(True, [{} for _ in self._known])
+        changes = list(map(_changed, between, self._contents()))
+        differ, goes_on, left = not all(map(_same_bodies, first, second)), changes, _LATER_STEPS
+        while not differ and any(goes_on) and left:
+            before, left = self._contents(), left - 1
+            try:
+                differ = not all(map(_same_bodies, first, [again() for again in recorded]))
+            except Exception:  # maybe of a step that the loop has not
+                break
+            goes_on = list(map(_changed, before, self._contents()))
+        return _Steps(differ, changes)
+
+    def _contents(self) -> list[dict[str, Any]]:
+        return [content(each.read()) for each in self._known]
 
 
 def _tell(by: str, change: _Change, repairs: Repairs) -> None:

@@ -265,14 +265,21 @@ def _count(x: Any) -> int:
 
 
 def line_of_assignment(known: list[Variable], key: str) -> Line | None:
-    """A line of the user's that assigns to the attribute or name that messages call so."""
+    """A line of the user's that assigns to the attribute or name that messages call so, rather one
+    that reads it as well, as `self.t += 1` does, than the one that made it.
+    """
     name = key.rpartition(".")[2]
+    assigned: list[Line] = []
     for code in dict.fromkeys(_codes(known)):
-        for each in get_instructions(code):
-            number = each.positions.lineno if each.positions else None
-            if each.opname in _ASSIGNED and each.argval == name and number is not None:
-                return Line(code.co_filename, number)
-    return None
+        named = [each for each in get_instructions(code) if each.argval == name and each.positions]
+        lines = [each.positions.lineno for each in named if each.positions]
+        for each, number in zip(named, lines, strict=True):
+            if each.opname in _ASSIGNED and number is not None:
+                line = Line(code.co_filename, number)
+                if lines.count(number) > 1:
+                    return line
+                assigned.append(line)
+    return assigned[0] if assigned else None
 
 
 def line_of_reading(variable: Variable) -> Line | None:

@@ -1,8 +1,9 @@
 """Late loads: the model that a step was made with was replaced by one from a file, under the same
 name, before the step has trained. torch would load into the model that its optimizer has; a step
-has a copy, and begins with the numbers from before.
+has a copy, and goes on with the numbers from before.
 
-It is told when the step trains: until then, a step may be made with what was loaded.
+It is told when the step trains, is evaluated, bound or saved: until then, a step may be made with
+what was loaded.
 """
 
 from __future__ import annotations
@@ -41,8 +42,8 @@ class LateLoads:
         """Note what was loaded, if the step has not trained."""
         self._loaded = loaded if self._is_as_given() else None
 
-    def look(self, arguments: Sequence[Any]) -> None:
-        """Warn, before the step trains, unless it has got other numbers meanwhile, or what was
+    def look(self, arguments: Sequence[Any] = ()) -> None:
+        """Warn, before the step is used, unless it has got other numbers meanwhile, or what was
         loaded has another use: another step was made with it, or it is an argument.
         """
         loaded, self._loaded = self._loaded, None
@@ -54,7 +55,7 @@ class LateLoads:
             return
         warn_user(
             f"TrainStep: {loaded.name} = {loaded.call} gave a new model after the step was made; a "
-            "step has a copy of the model that it was made with, and begins with the numbers of "
+            "step has a copy of the model that it was made with, and goes on with the numbers of "
             f"that. Write step.model = {loaded.repair}, or make the step afterwards.",
             CopiedWarning,
         )
