@@ -4,6 +4,8 @@ it is told like other state, and where each step is the same it is let pass.
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -122,6 +124,13 @@ def counting_in_a_list_of_an_object(x):
     return wg.scan(Model().listing, 0.0 * x, length=4)[0]
 
 
+def counting_in_a_partial(x):
+    def body(clock, u, _):
+        return u + x * clock.tick(), None
+
+    return wg.scan(partial(body, Clock()), 0.0 * x, length=4)[0]
+
+
 class Episode:
     def __init__(self):
         self.t = 0
@@ -156,6 +165,7 @@ def deciding_at_each_fourth_in_a_function(x):
 @pytest.mark.parametrize(
     ("function", "name"),
     [
+        (counting_in_a_partial, "clock.t"),
         (deciding_late_in_a_method, "episode.t"),
         (deciding_at_each_fourth_in_a_function, "t"),
         (counting_in_a_default, "t[0]"),
@@ -251,3 +261,19 @@ def test_a_tensor_that_a_body_leaves_in_a_class():
 
     with pytest.raises(wg.errors.TraceError, match=r"left a Tensor in Kept\.h, .*of the carry"):
         wg.scan(body, 0.0, x)
+
+
+def test_a_tensor_that_a_body_reads_two_steps_later():
+    def delayed(u):
+        kept = [0.0, 0.0]
+
+        def body(u, x):
+            y = u + 0.1 * kept[-2]
+            kept.append(y)
+            return y + x, None
+
+        return wg.scan(body, u, np.ones(4))[0]
+
+    for call in (delayed, wg.compile(delayed)):
+        with pytest.raises(wg.errors.TraceError, match="the body left a Tensor in kept"):
+            call(np.array(0.0))

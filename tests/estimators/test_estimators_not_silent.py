@@ -155,8 +155,6 @@ def test_rows_in_different_orders_are_told():
     with warnings.catch_warnings():
         warnings.simplefilter("error", wg.errors.RowOrderWarning)
         MLPClassifier(**QUICK).fit(frame.iloc[::-1], y.iloc[::-1])
-        counted = frame.reset_index(drop=True)  # as what a step of a pipeline returns
-        MLPClassifier(**QUICK).fit(counted.iloc[::-1], y.reset_index(drop=True))
 
 
 def test_classes_are_not_balanced_by_the_rows_of_one_call():

@@ -1,5 +1,6 @@
 """Random numbers inside a scan: they differ from step to step, and are the same in every mode."""
 
+import functools
 import random
 import warnings
 
@@ -147,8 +148,23 @@ def _of_default(carry, _, generator=np.random.default_rng(0)):  # noqa: B008 (wh
     return carry + generator.normal(), None
 
 
+class DrawingByAClass:
+    generator = np.random.default_rng(0)
+
+    def body(self, carry, _):
+        return carry + self.generator.normal(), None
+
+
+def _of_partial(generator, carry, _):
+    return carry + generator.normal(), None
+
+
+DRAW = np.random.default_rng(0).normal
 KEPT = {"generator": random.Random(0)}
 REACHED = {
+    "an attribute of a class": DrawingByAClass().body,
+    "a method of its own": lambda carry, _: (carry + DRAW(), None),
+    "a partial function": functools.partial(_of_partial, np.random.default_rng(0)),
     "an attribute": Noisy().body,
     "a method": Noisy().drawing,
     "an attribute of an attribute": _holding(Noisy()).deeper,
@@ -178,6 +194,37 @@ def test_a_body_beside_a_generator_is_not_warned_of():
         wg.scan(lambda carry, x: (carry + x, None), noise(), GENERATOR.normal(size=3))
         with wg.eager():  # where each step draws
             wg.scan(noisy.body, 0.0, None, length=3)
+
+
+class Reservoir:
+    """Draws its weights when they are first needed."""
+
+    def __init__(self):
+        self.generator, self.weights = np.random.default_rng(0), None
+
+    def body(self, carry, x):
+        if self.weights is None:
+            self.weights = self.generator.normal(size=(2, 2))
+        return wg.tanh(self.weights @ carry) + x, None
+
+
+def test_weights_that_a_body_draws_once_and_keeps_are_let_pass():
+    reservoir, xs = Reservoir(), np.arange(3.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        given = wg.scan(reservoir.body, np.ones(2), xs)[0]
+    expected = np.ones(2)
+    for x in xs:
+        expected = np.tanh(reservoir.weights @ expected) + x
+    np.testing.assert_allclose(given, expected, rtol=1e-12)
+
+
+def test_to_look_a_second_time_leaves_generators_where_they_were():
+    generator, other = np.random.default_rng(3), np.random.default_rng(3)
+    with pytest.warns(wg.errors.RandomnessWarning):
+        wg.scan(lambda carry, x: (carry + generator.normal(), None), 0.0, np.zeros(3))
+    other.normal()
+    assert generator.normal() == other.normal()
 
 
 def test_a_body_that_draws_nothing_is_not_warned_of():

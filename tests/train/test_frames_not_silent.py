@@ -178,10 +178,7 @@ RIGHT_ROWS = {
     ),
     "other hours": (LATER, Y.set_axis(DAYS)),
     "two years of a panel": (PANEL_X[FIRST], PANEL_Y[~FIRST]),
-    "one only counts": (X.iloc[NEXT[:30]], Y.iloc[NEXT[:30]].reset_index(drop=True)),
-    "a frame that a scaler made": (pd.DataFrame(NUMBERS, columns=list("abc")), Y[::-1]),
-    "both count": (X, Y),
-    "counts of another name": (X.rename_axis("user")[::-1], Y),
+    "one only counts": (X.iloc[NEXT], Y.iloc[NEXT].reset_index(drop=True)),
     "another kind": (X.iloc[5:15], Y.set_axis(map(str, range(N)))[20:30]),
     "another name": (X[5:15].rename_axis("user"), Y[20:30].rename_axis("item")),
     "a bootstrap": (X.iloc[[3, 3, 7, 9] * 5], Y.iloc[[8, 8, 1, 2] * 5]),
@@ -197,25 +194,6 @@ def test_rows_that_are_no_reason_to_warn(case):
     made().run(x, y, batch_size=8)
     made()(x, y)
     assert searched(x, y)
-
-
-@pytest.mark.parametrize(
-    "x", [X.sort_values("a"), X.sample(frac=1, random_state=0)], ids=["sorted", "shuffled"]
-)
-def test_labels_that_count_in_another_order_are_told(x):
-    said = r"the indices of x and y have the same labels in different orders; .*y\.loc\[x\.index\]"
-    for call in (lambda: made().run(x, Y, batch_size=8), lambda: made()(x, Y)):
-        with pytest.warns(RowOrderWarning, match=said):
-            call()
-    with pytest.warns(RowOrderWarning, match=said):
-        searched(x, Y)
-    with pytest.warns(RowOrderWarning, match=r"Write d\['y'\]\.loc\[d\['x'\]\.index\]"):
-        made(lambda w, d: loss(w, d["x"], d["y"])).run({"x": x, "y": Y}, batch_size=8)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", RowOrderWarning)
-        made().run(x, Y.loc[x.index], batch_size=8)
-        made().run(x, Y.to_numpy(), batch_size=8)
-        made()(X[:5][::-1], Y[:5])  # few rows
 
 
 @pytest.mark.parametrize(

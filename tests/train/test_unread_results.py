@@ -16,6 +16,12 @@ Y = X[:, :1] * 2
 SEARCH = wg.optim.LBFGS(max_iter=3, line_search_fn="strong_wolfe")
 
 
+@pytest.fixture(autouse=True)
+def program_of_a_file(monkeypatch):
+    """Let the program be one of a file, as it is not in the processes that share the tests."""
+    monkeypatch.setattr(sys.modules["__main__"], "__file__", __file__, raising=False)
+
+
 def loss(m, x, y):
     return wg.mean((m(x) - y) ** 2)
 
@@ -60,7 +66,7 @@ def test_a_step_that_goes_on_with_the_weights_from_before(use):
     (warning,) = warned(lambda: [use(step), use(step)])
     assert (warning.category, warning.filename) == (CopiedWarning, __file__)
     assert "a search began with step.model, and nothing has read the tree" in str(warning.message)
-    assert "Write step.model = search.minimize(…).tree." in str(warning.message)
+    assert "Write step.model = search.minimize(…).tree, or begin with" in str(warning.message)
 
 
 def test_a_file(tmp_path):

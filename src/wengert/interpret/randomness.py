@@ -36,6 +36,30 @@ def positions(captured: Iterable[Any]) -> Positions:
     return [(name, read, read()) for name, read in reads]
 
 
+def put_back_later(captured: Iterable[Any]) -> Callable[[], None]:
+    """What puts the global generators, but for torch's, and these to where they stand now."""
+    numpys, pythons = np.random.get_state(), random.getstate()
+    sets: list[Callable[[], object]] = [
+        partial(np.random.set_state, numpys),
+        partial(random.setstate, pythons),
+    ]
+    for each in captured:
+        bits = each if hasattr(each, "state") else getattr(each, "_bit_generator", None)
+        if type(each).__module__.startswith("torch"):
+            sets.append(partial(each.set_state, each.get_state()))
+        elif isinstance(each, random.Random):
+            if not isinstance(each, random.SystemRandom):
+                sets.append(partial(each.setstate, each.getstate()))
+        elif bits is not None:
+            sets.append(partial(setattr, bits, "state", bits.state))
+
+    def put_back() -> None:
+        for each in sets:
+            each()
+
+    return put_back
+
+
 def _global_state() -> bytes:
     return pickle.dumps(np.random.get_state())
 

@@ -16,12 +16,13 @@ from sklearn.utils.multiclass import (
 )
 from sklearn.utils.validation import check_array
 
+from wengert.core.trees.row_labels import warn_of_row_order
 from wengert.core.words.arguments import worded_methods
 from wengert.core.words.warn import warn_user
 from wengert.sklearn.columns import FROM_DTYPE
 from wengert.sklearn.estimator import NetworkEstimator
 from wengert.sklearn.estimator_parameters import require_class_weight
-from wengert.sklearn.given_tables import look_at_row_order, require_labels
+from wengert.sklearn.given_tables import require_labels
 from wengert.sklearn.network import LOGISTIC, SOFTMAX
 
 Array = np.ndarray[Any, Any]
@@ -149,7 +150,7 @@ class MLPClassifier(ClassifierMixin, NetworkEstimator):  # type: ignore[misc]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The accuracy of predictions for these rows."""
-        look_at_row_order(self, X, y, sample_weight)
+        warn_of_row_order(type(self).__name__, ("X", "y", "sample_weight"), (X, y, sample_weight))
         return float(super().score(X, y, sample_weight))
 
     def predict(self, X: Any) -> Array:

@@ -15,6 +15,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length, check_is_fitted
 
+from wengert.core.trees.row_labels import warn_of_row_order
 from wengert.core.words.warn import warn_user
 from wengert.errors import NonFiniteError
 from wengert.optim.optimizer import Optimizer
@@ -34,7 +35,6 @@ from wengert.sklearn.estimator_parameters import (
     require_same_network,
     require_same_optimizer,
 )
-from wengert.sklearn.given_tables import look_at_row_order
 from wengert.sklearn.minimising import LBFGS_NAME, minimise, require_whole_batches
 from wengert.sklearn.network import BATCH, NetworkPlan
 from wengert.sklearn.plateau import Plateau
@@ -194,7 +194,7 @@ class NetworkEstimator(BaseEstimator):  # type: ignore[misc]
             more_follow=bool(self.warm_start or incremental),
         )
         check_consistent_length(X, y)
-        look_at_row_order(self, X, y, sample_weight)
+        warn_of_row_order(type(self).__name__, ("X", "y", "sample_weight"), (X, y, sample_weight))
         if not first:
             require_same_network(self, self._network, hidden)
         if incremental and not first:

@@ -9,18 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from wengert.core.trees.row_labels import warn_of_row_order
-
 _TIMES = ("datetime", "date", "time", "duration", "period")
 _TIME_OBJECTS = (datetime.date, datetime.time, datetime.timedelta, np.datetime64, np.timedelta64)
-
-
-def look_at_row_order(estimator: Any, X: Any, y: Any, sample_weight: Any) -> None:
-    """Warn of rows in different orders. Labels that only count say nothing here: steps of a
-    pipeline return some of their own.
-    """
-    names = ("X", "y", "sample_weight")
-    warn_of_row_order(type(estimator).__name__, names, (X, y, sample_weight), counted=False)
 
 
 def is_frame(X: Any) -> bool:

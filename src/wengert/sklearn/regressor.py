@@ -8,10 +8,10 @@ import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_array
 
+from wengert.core.trees.row_labels import warn_of_row_order
 from wengert.core.words.arguments import worded_methods
 from wengert.sklearn.columns import FROM_DTYPE
 from wengert.sklearn.estimator import NetworkEstimator
-from wengert.sklearn.given_tables import look_at_row_order
 from wengert.sklearn.network import EXP, IDENTITY
 from wengert.train.metrics import r2
 
@@ -123,7 +123,7 @@ class MLPRegressor(RegressorMixin, NetworkEstimator):  # type: ignore[misc]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The R² of predictions for these rows."""
-        look_at_row_order(self, X, y, sample_weight)
+        warn_of_row_order(type(self).__name__, ("X", "y", "sample_weight"), (X, y, sample_weight))
         return float(super().score(X, y, sample_weight))
 
     def predict(self, X: Any) -> Array:

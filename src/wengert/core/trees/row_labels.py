@@ -27,25 +27,19 @@ class _Labelled(NamedTuple):
 
 
 def warn_of_row_order(
-    by: str,
-    names: Sequence[str],
-    given: Sequence[Any],
-    are_samples: bool = True,
-    counted: bool = True,
+    by: str, names: Sequence[str], given: Sequence[Any], are_samples: bool = True
 ) -> bool:
     """Warn of two frames or series whose rows have the same labels in different orders, or those of
     other rows: rows are paired by place, and their labels say that others belong together. Labels
     that several rows have, or that are only counted, name no rows: a frame that is made of what a
-    scaler returns has counted ones, whatever the order of its rows. But `counted` ones of a series
-    name the rows of a frame that has all of them in another order, as after x.sort_values("a").
-    Unless rows `are_samples`, they may be a window of time, and the window behind it. Whether there
-    are such.
+    scaler returns has counted ones, whatever the order of its rows. Unless rows `are_samples`, they
+    may be a window of time, and the window behind it. Whether there are such.
     """
     given = [None if _is_list_of_cells(x) else x for x in given]
     foreign = [_Labelled(x.name, x.given) for x in foreign_arrays(names, given)]
     labelled = [x for x in foreign if _is_labelled(x.given) and _names_rows(x.index)]
-    told = counted and _warn_of_counted(by, foreign, labelled)
-    if len(labelled) < 2 or told:
+    told = False
+    if len(labelled) < 2:
         return told
     for group, other in _pairs(_grouped(labelled)):
         one, two = group[0], other[0]
@@ -57,27 +51,6 @@ def warn_of_row_order(
             told = True
             _warn_of_rows(by, one, two)
     return told
-
-
-def _warn_of_counted(by: str, foreign: Sequence[_Labelled], labelled: Sequence[_Labelled]) -> bool:
-    """Warn of a frame whose labels are those of a series, 0 to n - 1, in another order. The other
-    way round the frame may be what a scaler returned for rows in that order.
-    """
-    series = [x for x in foreign if _is_labelled(x.given) and not hasattr(x.given, "columns")]
-    for one in labelled:
-        for two in series:
-            rows = len(two.index)
-            if (
-                hasattr(one.given, "columns")
-                and len(one.index) == rows >= FEWEST_ROWS
-                and one.index.dtype == two.index.dtype
-                and list(one.index.names) == list(two.index.names)
-                and _is_counted(two.index)
-                and one.index.isin(two.index).all()
-            ):
-                _warn_of_order(by, one, two)
-                return True
-    return False
 
 
 class RowOrderLooks:
@@ -158,11 +131,8 @@ def _is_labelled(x: Any) -> bool:
 
 def _names_rows(index: Any) -> bool:
     """Whether the labels of an index tell its rows apart, and are not just 0 to n - 1 in order."""
-    return not _is_counted(index) and bool(index.is_unique)
-
-
-def _is_counted(index: Any) -> bool:
-    return index.dtype.kind in "iu" and bool((index == np.arange(len(index))).all())
+    counted = index.dtype.kind in "iu" and bool((index == np.arange(len(index))).all())
+    return not counted and bool(index.is_unique)
 
 
 def _are_alike(group: Sequence[_Labelled], other: Sequence[_Labelled]) -> bool:

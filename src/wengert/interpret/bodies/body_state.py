@@ -32,6 +32,7 @@ from wengert.interpret.bodies.body_variables import (
     variables,
 )
 from wengert.interpret.bodies.loops import sites_put_back
+from wengert.interpret.randomness import moved, positions, put_back_later
 
 _NAMED_STORES = ("STORE_GLOBAL", "STORE_DEREF", "STORE_NAME")
 _STORES = ("STORE_SUBSCR", "STORE_ATTR")
@@ -90,6 +91,24 @@ class BodyState:
     def generators(self) -> list[Any]:
         """The generators of random numbers that the body could draw from."""
         return generators(self._known)
+
+    def draws_again(self, recorded: Sequence[RecordAgain]) -> bool:
+        """Whether a second recording draws random numbers as well. Weights that are drawn once, and
+        kept, are meant to be the same in every step. All is put back to what it is now.
+        """
+        drawn = self.generators()
+        put_back = [*(as_it_is(each) for each in self._known), put_back_later(drawn)]
+        before = positions(drawn)
+        try:
+            with no_warnings(), sites_put_back():
+                for again in recorded:
+                    again()
+            return moved(before) is not None
+        except Exception:
+            return True
+        finally:
+            for each in put_back:
+                each()
 
     def look(
         self, by: str, repairs: Repairs, recorded: Sequence[RecordAgain], has_drawn: bool
@@ -175,6 +194,8 @@ class BodyState:
             before, left = self._contents(), left - 1
             try:
                 differ = not all(map(_same_bodies, first, [again() for again in recorded]))
+            except TraceError:  # of a Tensor that an earlier step has left
+                differ = True
             except Exception:  # maybe of a step that the loop has not
                 break
             goes_on = list(map(_changed, before, self._contents()))

@@ -8,8 +8,8 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dis import Instruction, get_instructions
 from functools import lru_cache, partial
-from itertools import islice
-from types import CodeType, FunctionType, MethodType, ModuleType
+from itertools import chain, islice
+from types import BuiltinMethodType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -53,6 +53,7 @@ def variables(function: Any) -> list[Variable]:
     """
     known: dict[Any, Variable] = {}
     pending, seen = list(_callees(function)), set[Any]()
+    bound = list(_bound(function))
     while pending and len(seen) < MOST_FUNCTIONS:
         each, owner = pending.pop(0)
         code = each.__code__
@@ -65,7 +66,7 @@ def variables(function: Any) -> list[Variable]:
             known.setdefault(id(owner), _held_object(code.co_varnames[0], owner, code))
             inside += _parts(code.co_varnames[0], owner, names)
             pending += _methods(owner, names)
-        for name, x in _defaults(each):
+        for name, x in (*bound, *_defaults(each)):
             known.setdefault(id(x), _held_object(name, x, code)._replace(is_default=True))
             inside += _parts(name, x, names)
         for key, name, read, write in _named(each, names.loaded):
@@ -79,6 +80,7 @@ def variables(function: Any) -> list[Variable]:
             known.setdefault(id(x), _held_object(name, x, code))
             pending += _callees(x)
             pending += _methods(x, names)
+        bound = []  # of the body itself, which comes first
     return list(known.values())
 
 
@@ -108,6 +110,16 @@ def _named(
 
 def _held_object(name: str, owner: Any, code: CodeType) -> Variable:
     return Variable(name, lambda: owner, lambda _: None, code, content(owner))
+
+
+def _bound(function: Any) -> Iterator[tuple[str, Any]]:
+    """The arguments that a partial function has, but for numbers: one object for all calls."""
+    for code, first in ((each.__code__, owner is not None) for each, owner in _callees(function)):
+        if isinstance(function, partial):
+            places = zip(code.co_varnames[first : code.co_argcount], function.args, strict=False)
+            for name, x in (*places, *function.keywords.items()):
+                if not isinstance(x, NUMBERS):
+                    yield name, x
 
 
 def _defaults(function: FunctionType) -> Iterator[tuple[str, Any]]:
@@ -222,8 +234,18 @@ def generators(known: Iterable[Variable]) -> list[Any]:
             inside = x.values()
         elif isinstance(x, list | tuple | deque):
             inside = x
-        found |= {id(each): each for each in (x, *islice(inside, MOST_ITEMS)) if is_generator(each)}
+        elif _is_users_object(x):
+            kinds = [vars(kind).values() for kind in type(x).__mro__ if _is_users_kind(kind)]
+            inside = chain(inside, *kinds)
+        for each in map(_drawn_from, (x, *islice(inside, MOST_ITEMS))):
+            if is_generator(each):
+                found[id(each)] = each
     return list(found.values())
+
+
+def _drawn_from(x: Any) -> Any:
+    """The object of a method, as of `draw = rng.normal`; else what was given."""
+    return x.__self__ if isinstance(x, BuiltinMethodType | MethodType) else x
 
 
 def _marked(x: Any) -> Any:

@@ -104,11 +104,16 @@ def looked_after(
             failed = error
     note_told(inside)
     used = next(filter(None, map(moved, before)), None)
+    again = recorded[-len(functions) :]
     if not inside:  # what a loop inside of the body has told of is told
         for state in states:
-            state.look(name, repairs, recorded[-len(functions) :], used is not None)
+            state.look(name, repairs, again, used is not None)
     # Of a program that is recorded, whoever records it says so.
-    if used is not None and recording_level() is None:
+    if (
+        used is not None
+        and recording_level() is None
+        and any(state.draws_again(again) for state in states)
+    ):
         warn_user(
             f"{name}: {used} was used in {repairs.function}, which is recorded once; what it drew "
             f"is the same in every step. {repairs.randomness}.",

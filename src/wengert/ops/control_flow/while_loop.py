@@ -216,7 +216,7 @@ def _front_while_loop(
 _REPAIRS = Repairs(
     "Draw from wg.random with a key in the carry, or draw before the loop",
     "Make it part of the carry",
-    "Make an array of the items, and carry a count that says which is next: items[i]",
+    "Make an array of the items, and carry a count i: wg.asarray(items)[i]",
 )
 
 

@@ -91,7 +91,8 @@ def warn_of_unread_results(by: str, leaves: Sequence[Any]) -> None:
                 warn_user(
                     f"{by}: a search began with step.model, and nothing has read the tree that it "
                     "found; minimize changes no tree, and the step has the weights from before. "
-                    "Write step.model = search.minimize(…).tree.",
+                    "Write step.model = search.minimize(…).tree, or begin with "
+                    "wg.tree.copy(step.model) where only its value is wanted.",
                     CopiedWarning,
                 )
 

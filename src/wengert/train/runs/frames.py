@@ -64,9 +64,10 @@ def _missing_columns(names: Sequence[str], given: Sequence[Any]) -> Iterator[str
                 )
     for name, x in zip(names, given, strict=False):
         if type(x) is np.ndarray and (missing := _missing_among_integers(x)):
+            rows = "np.isnan(x)" if x.ndim < 2 else "np.isnan(x).any(axis=1)"
             yield (
                 f"Argument {name!r} has missing values, NaN ({missing} of {x.size}). Leave their "
-                "rows out before, in all arguments alike, x[~np.isnan(x)], or give them a number "
+                f"rows out before, in all arguments alike, x[~{rows}], or give them a number "
                 "of their own, np.nan_to_num(x, nan=n)"
             )
 
