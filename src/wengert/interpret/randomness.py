@@ -5,77 +5,71 @@ from __future__ import annotations
 import pickle
 import random
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 Positions = list[tuple[str, Callable[[], Any], Any]]  # what messages call it, its position, then
 
 
+class _Handle(NamedTuple):
+    """A generator: what messages call it, and what reads and writes its state."""
+
+    name: str
+    get: Callable[[], Any]
+    set: Callable[[Any], object]
+    marked: Callable[[Any], Any] = pickle.dumps  # a state as what can be compared
+
+    def position(self) -> Any:
+        return self.marked(self.get())
+
+
 def positions(captured: Iterable[Any]) -> Positions:
     """Where the generators that a function could use stand: the global ones and these."""
-    reads: list[tuple[str, Callable[[], Any]]] = [
-        ("random", random.getstate),
-        ("np.random", _global_state),  # NumPy imports it here, before the function does
-    ]
-    if _torch_state() is not None:
-        reads.append(("the generator of torch", _torch_state))
-    for each in captured:
-        if type(each).__module__.startswith("torch"):
-            reads.append(("a generator of torch", partial(_bytes_of, each.get_state)))
-            continue
-        if isinstance(each, random.Random):
-            if not isinstance(each, random.SystemRandom):  # it has no position
-                reads.append(("a generator of random", each.getstate))
-            continue
-        bits = each if hasattr(each, "state") else getattr(each, "_bit_generator", None)
-        if bits is not None:
-            reads.append(("a generator of NumPy", partial(_state, bits)))
-    return [(name, read, read()) for name, read in reads]
+    return [(each.name, each.position, each.position()) for each in _handles(captured)]
 
 
 def put_back_later(captured: Iterable[Any]) -> Callable[[], None]:
-    """What puts the global generators, but for torch's, and these to where they stand now."""
-    numpys, pythons = np.random.get_state(), random.getstate()
-    sets: list[Callable[[], object]] = [
-        partial(np.random.set_state, numpys),
-        partial(random.setstate, pythons),
-    ]
-    for each in captured:
-        bits = each if hasattr(each, "state") else getattr(each, "_bit_generator", None)
-        if type(each).__module__.startswith("torch"):
-            sets.append(partial(each.set_state, each.get_state()))
-        elif isinstance(each, random.Random):
-            if not isinstance(each, random.SystemRandom):
-                sets.append(partial(each.setstate, each.getstate()))
-        elif bits is not None:
-            sets.append(partial(setattr, bits, "state", bits.state))
+    """What puts the global generators and these to where they stand now."""
+    before = [(each.set, each.get()) for each in _handles(captured)]
 
     def put_back() -> None:
-        for each in sets:
-            each()
+        for write, state in before:
+            write(state)
 
     return put_back
 
 
-def _global_state() -> bytes:
-    return pickle.dumps(np.random.get_state())
+def _handles(captured: Iterable[Any]) -> Iterator[_Handle]:
+    yield _Handle("random", random.getstate, random.setstate, tuple)
+    # NumPy imports it here, before the function does.
+    yield _Handle("np.random", np.random.get_state, np.random.set_state)
+    torch = getattr(sys.modules.get("torch"), "random", None)  # if somebody has imported it
+    if torch is not None and hasattr(torch, "get_rng_state"):
+        write = partial(_set_by, torch, "set_rng_state")
+        yield _Handle("the generator of torch", torch.get_rng_state, write, _bytes_of)
+    for each in captured:
+        bits = each if hasattr(each, "state") else getattr(each, "_bit_generator", None)
+        if type(each).__module__.startswith("torch"):
+            write = partial(_set_by, each, "set_state")
+            yield _Handle("a generator of torch", each.get_state, write, _bytes_of)
+        elif isinstance(each, random.Random):
+            if not isinstance(each, random.SystemRandom):  # it has no position
+                yield _Handle("a generator of random", each.getstate, each.setstate, tuple)
+        elif bits is not None:
+            read, write = partial(getattr, bits, "state"), partial(setattr, bits, "state")
+            yield _Handle("a generator of NumPy", read, write)
 
 
-def _torch_state() -> bytes | None:
-    """Where torch's own generator stands, if torch has been imported."""
-    read = getattr(getattr(sys.modules.get("torch"), "random", None), "get_rng_state", None)
-    return None if read is None else _bytes_of(read)
+def _set_by(owner: Any, name: str, state: Any) -> None:
+    """Write a state by a method that is looked for only then: few states are put back."""
+    getattr(owner, name)(state)
 
 
-def _bytes_of(read: Callable[[], Any]) -> bytes:
-    return bytes(read().numpy().tobytes())
-
-
-def _state(bits: Any) -> bytes:
-    return pickle.dumps(bits.state)
+def _bytes_of(state: Any) -> bytes:
+    return bytes(state.numpy().tobytes())
 
 
 def moved(before: Positions) -> str | None:
